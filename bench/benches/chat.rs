@@ -157,7 +157,7 @@ impl Picking {
         let state = Some(folder.path().join("state"));
         let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
-        let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        let workspace = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap();
         let program =
             Program { runtime: Arc::new(Runtime::new), command: Vec::new(), editor: Vec::new() };
         let InputChannel { to: inputs, from: replies } = inputs();

@@ -47,7 +47,7 @@ fn workspace(folder: &Path) -> Workspace {
     let state = Some(folder.join("state"));
     let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
     let wanted = Wanted { folder: Some(root), ..Wanted::default() };
-    Workspace::find(host, wanted, Notices::to_nobody()).unwrap()
+    Workspace::locate(host, wanted, Notices::to_nobody()).unwrap()
 }
 
 /// A server, and what it serves.
@@ -65,7 +65,7 @@ impl Served {
     /// Serves a store of many sessions.
     fn new(folder: &Path) -> Self {
         let home = workspace(folder);
-        let well = Stepwell::clone(&home.make().unwrap());
+        let well = home.open_or_create().unwrap();
         let store = home.place.store.clone();
         let there = SqliteStore::open(&store).unwrap();
         for chunk in (0..SESSIONS).collect::<Vec<_>>().chunks(1_000) {

@@ -49,7 +49,7 @@ impl Desk {
             ..Host::bare()
         };
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
-        Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap())
+        Runtime::new(Workspace::locate(host, wanted, Notices::to_nobody()).unwrap())
     }
 
     fn start(&self, runtime: &Runtime, script: &str, mode: Mode) -> RunHandle {
@@ -120,11 +120,12 @@ fn run(live: Live, script: &str) -> Duration {
         std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
     }
     let runtime = desk.runtime();
-    drop(runtime.make().unwrap());
+    drop(runtime.workspace().open_or_create().unwrap());
     let began = Instant::now();
     let handle = desk.start(&runtime, script, Mode::Yolo);
-    let well = runtime.existing(stepwell::sqlite::Access::Read).unwrap();
-    let heard = (live == Live::Heard).then(|| listen(&runtime, &well, handle.id(), drop));
+    let well = runtime.workspace().open_existing(stepwell::sqlite::Access::Read).unwrap();
+    let heard =
+        (live == Live::Heard).then(|| listen(runtime.workspace(), &well, handle.id(), drop));
     assert_eq!(handle.join().unwrap().status, Status::Success);
     let took = began.elapsed();
     drop(heard);

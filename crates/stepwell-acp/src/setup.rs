@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stepwell_runtime::{Runtime, Supervisor};
-use stepwell_workspace::{Host, Notices, Wanted, Workspace};
+use stepwell_workspace::{Host, Notices, Wanted, Workspace, known_stores};
 
 /// What a server works with.
 #[derive(Clone, Debug)]
@@ -31,9 +31,9 @@ impl Setup {
         if let Some(cwd) = cwd {
             (host.folder, wanted.folder) = (Some(cwd.to_owned()), Some(cwd.to_owned()));
         }
-        let mut workspace = Workspace::find(host, wanted, Notices::to_nobody())?;
+        let mut workspace = Workspace::locate(host, wanted, Notices::to_nobody())?;
         if let Some(session) = session {
-            workspace.go_to_session(session)?;
+            known_stores::go_to_session(&mut workspace, session)?;
         }
         Ok(Runtime::new(workspace).supervised_by(self.supervisor.clone()))
     }

@@ -1,6 +1,5 @@
 //! What every command works with: the configuration, the store, the answer.
 
-use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
 
 use stepwell_runtime::Runtime;
@@ -9,8 +8,6 @@ use stepwell_terminal::{Console, Form, Paint, Terminal, text, wording};
 use stepwell_workspace::config::Override;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
-pub(crate) use stepwell_workspace::Well;
-
 use crate::failure::{Exit, Failure, Result};
 use crate::global::{Colour, Global};
 use crate::output::Output;
@@ -18,7 +15,8 @@ use crate::runner::{self, RunView};
 
 /// What every command works with: the workspace, and where the answer goes.
 pub(crate) struct App {
-    workspace: Workspace,
+    /// The workspace that it works in.
+    pub(crate) workspace: Workspace,
     /// What was typed that every command takes.
     pub(crate) global: Global,
     /// Which workspace was asked for.
@@ -29,20 +27,6 @@ pub(crate) struct App {
     pub(crate) out: Output,
     /// All that can be typed, for completions and man pages.
     pub(crate) definition: fn() -> clap::Command,
-}
-
-impl Deref for App {
-    type Target = Workspace;
-
-    fn deref(&self) -> &Workspace {
-        &self.workspace
-    }
-}
-
-impl DerefMut for App {
-    fn deref_mut(&mut self) -> &mut Workspace {
-        &mut self.workspace
-    }
 }
 
 /// What a command needs before it can begin.
@@ -80,8 +64,8 @@ impl App {
         let notices = Notices::to(|notice| stepwell_terminal::note(wording::notice(notice)));
         let asked = wanted.clone();
         let (workspace, fault) = match needs {
-            Needs::Workspace => (Workspace::find(host, wanted, notices)?, None),
-            Needs::Nothing => Workspace::find_anyway(host, wanted, notices)?,
+            Needs::Workspace => (Workspace::locate(host, wanted, notices)?, None),
+            Needs::Nothing => Workspace::locate_or_defaults(host, wanted, notices)?,
         };
         let fault = fault.map(Failure::from);
         let config_fault = match (misspelt, needs) {
@@ -99,11 +83,6 @@ impl App {
         let out = Output::new(form, paint, terminal, workspace.redactor().with_own_count());
         let (global, wanted) = (global.clone(), asked);
         Ok(Self { workspace, global, wanted, config_fault, terminal, out, definition })
-    }
-
-    /// The workspace.
-    pub(crate) const fn workspace(&self) -> &Workspace {
-        &self.workspace
     }
 
     /// Who reads the answer, and whether they can be asked.

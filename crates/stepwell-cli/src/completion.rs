@@ -132,7 +132,9 @@ impl Typed {
         let store = self.option(&["--store"]).or_else(variable);
         let wanted = Wanted { folder: host.folder.clone(), store, overrides: Vec::new() };
         // Whoever types is told nothing meanwhile.
-        Workspace::find_anyway(host, wanted, Notices::to(|_| ())).ok().map(|(found, _)| found)
+        Workspace::locate_or_defaults(host, wanted, Notices::to(|_| ()))
+            .ok()
+            .map(|(found, _)| found)
     }
 
     /// What is offered. Where something cannot be read, nothing is.
@@ -175,14 +177,14 @@ impl Typed {
     }
 
     fn sessions(&self, place: TrashScope) -> Option<Vec<SessionInfo>> {
-        let well = self.workspace()?.look().ok()??;
+        let well = self.workspace()?.open_if_present().ok()??;
         let filter = Filter { place, ..Filter::default() };
         Some(well.list(&Query { filter, limit: SESSIONS, ..Query::default() }).ok()?.sessions)
     }
 
     /// The checkpoints of the session that was typed before.
     fn checkpoints(&self) -> Option<Vec<String>> {
-        let well = self.workspace()?.look().ok()??;
+        let well = self.workspace()?.open_if_present().ok()??;
         let names = self.words.iter().skip(2).filter(|word| !word.is_empty());
         let id = names.filter(|word| !word.starts_with('-')).find_map(|it| well.find(it).ok())?;
         let made = well.checkpoints(&id).ok()?.into_iter();

@@ -27,6 +27,7 @@ mod terminal;
 mod typed;
 
 use std::process::ExitCode;
+use stepwell_workspace::mirror;
 
 use app::App;
 use failure::Failure;
@@ -56,8 +57,8 @@ fn main() -> ExitCode {
         Err(failure) => return commands::could_not_begin(&cli.command, failure),
     };
     let ended = commands::run(&cli.command, &mut app);
-    app.refresh_mirror();
-    if app.has_redacted() {
+    mirror::refresh(&app.workspace);
+    if app.workspace.redactor().taken() > 0 {
         stepwell_terminal::note(format_args!(
             "note: what looks like a secret was not stored; [redacted:RULE] stands in its place"
         ));

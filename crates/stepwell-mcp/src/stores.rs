@@ -7,7 +7,7 @@ use stepwell::log::Redactor;
 use stepwell::model::Who;
 use stepwell::sqlite::Access;
 use stepwell::{Acting, SessionId, Stepwell};
-use stepwell_workspace::{NamedWell, Well, Workspace};
+use stepwell_workspace::{NamedWell, Opening, Workspace, known_stores};
 
 use crate::error::{Error, Result};
 use crate::options::Scope;
@@ -21,7 +21,7 @@ pub(crate) struct Stores {
     /// Takes secrets out of what leaves.
     pub(crate) redactor: Redactor,
     /// This workspace's store, once it was opened: for reading, for searching, for writing.
-    open: Arc<Mutex<[Option<Well>; 3]>>,
+    open: Arc<Mutex<[Option<Stepwell>; 3]>>,
     /// For whom it is written, as the log names them; absent, this process's user.
     who: Option<Who>,
 }
@@ -91,9 +91,9 @@ impl Stores {
             return Ok(Some(self.given(well)));
         }
         let well = match purpose {
-            Purpose::Read => self.workspace.existing(Access::Read)?,
-            Purpose::Search => self.workspace.open_at_best(&place.store)?,
-            Purpose::Write => self.workspace.make()?,
+            Purpose::Read => self.workspace.open_existing(Access::Read)?,
+            Purpose::Search => self.workspace.open_writable_if_possible(&place.store)?,
+            Purpose::Write => self.workspace.open_or_create()?,
         };
         Ok(Some(self.given(slot.insert(well))))
     }
@@ -106,11 +106,12 @@ impl Stores {
                 Ok(here.map(|well| OpenStore { name: None, well }).into_iter().collect())
             }
             Scope::Everywhere => {
-                let wells = self.workspace.everywhere(|workspace, folder| match purpose {
-                    Purpose::Read => workspace.open(folder, Access::Read),
-                    Purpose::Search => workspace.open_at_best(folder),
-                    Purpose::Write => workspace.open(folder, Access::Write),
-                });
+                let opening = match purpose {
+                    Purpose::Read => Opening::Read,
+                    Purpose::Search => Opening::WriteIfPossible,
+                    Purpose::Write => Opening::Write,
+                };
+                let wells = known_stores::open_all(&self.workspace, opening);
                 let open = |NamedWell { name, well }| {
                     let name = Some(name.display().to_string());
                     OpenStore { name, well: self.given(&well) }

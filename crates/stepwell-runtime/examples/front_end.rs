@@ -62,7 +62,7 @@ fn workspace(folder: &Path) -> Result<Workspace, stepwell_workspace::Error> {
     let state = Some(folder.join("state"));
     let host = Host { folder: Some(folder.to_owned()), state, ..Host::bare() };
     let wanted = Wanted { folder: Some(folder.to_owned()), ..Wanted::default() };
-    Workspace::find(host, wanted, Notices::to_nobody())
+    Workspace::locate(host, wanted, Notices::to_nobody())
 }
 
 fn main() -> Result<(), Box<dyn Error>> {

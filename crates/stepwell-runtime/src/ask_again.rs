@@ -3,12 +3,12 @@
 //! answer is taken.
 
 use std::collections::HashMap;
+use stepwell_workspace::ownership;
 
 use stepwell::model::Driver;
 use stepwell::work::{Asked, Gates};
 use stepwell::{Error as StoreError, Seq, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::forwarded::asked_in;
-use stepwell_workspace::Well;
 
 use crate::error::Result;
 use crate::request::Given;
@@ -43,10 +43,13 @@ pub(crate) fn answered_in_vain(well: &Stepwell, id: &SessionId) -> Result<Vec<As
 impl Runtime {
     /// Asks again what was answered in vain in a session that this user began, so that their own
     /// answer is taken. Says whether something was.
-    pub(crate) fn ask_again(&self, well: &Well, id: &SessionId, given: &Given) -> Result<bool> {
+    pub(crate) fn ask_again(&self, well: &Stepwell, id: &SessionId, given: &Given) -> Result<bool> {
         let head = well.info(id)?.head;
         let waits = head.open_gates > 0 && given.gate.is_none();
-        if waits || self.host.environment.is_in_run() || !self.began(well, &head)? {
+        if waits
+            || self.workspace().host.environment.is_in_run()
+            || !ownership::began_by_user(self.workspace(), well, &head)?
+        {
             return Ok(false);
         }
         let mut again = false;

@@ -12,7 +12,6 @@ use stepwell::sessions::{Subscription, WakeOnDrop};
 use stepwell::store::Span;
 use stepwell::{Event, Lane, Recorded, Seq, SessionId, SessionInfo, Status, Stepwell, StopReason};
 use stepwell_agent::run::{GateAnswer, OpenGate, RunEvent};
-use stepwell_workspace::Well;
 
 use crate::error::{Error, Result};
 use crate::handle::{EventStream, Listeners};
@@ -41,7 +40,7 @@ impl Runtime {
     /// # Errors
     /// If there is no such session.
     pub fn attach(&self, id: &SessionId, from: Seq) -> Result<Attached> {
-        let well = self.existing(stepwell::sqlite::Access::Read)?;
+        let well = self.workspace().open_existing(stepwell::sqlite::Access::Read)?;
         well.info(id)?;
         let listeners = Arc::new(Listeners::default());
         let first = Mutex::new(Some(listeners.listen()));
@@ -56,7 +55,7 @@ impl Runtime {
             let pieces = Pieces::new(session.clone(), Stepwell::clone(&well), last, to);
             let pieces = Arc::new(pieces);
             let heard = Arc::clone(&pieces);
-            let live = listen(&runtime, &well, &session, move |piece| heard.hear(piece));
+            let live = listen(runtime.workspace(), &well, &session, move |piece| heard.hear(piece));
             let mut reader = Reader::new(session, &told, &pieces);
             reader.follow(&well, from, &held, (&live, &changes));
             drop(live);
@@ -113,7 +112,7 @@ impl<'a> Reader<'a> {
     /// Reads until the session stops, or nobody wants it any more.
     fn follow(
         &mut self,
-        well: &Well,
+        well: &Stepwell,
         from: Seq,
         held: &std::sync::mpsc::Receiver<()>,
         (live, changes): (&Listening, &Subscription),
@@ -149,7 +148,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn read(&mut self, well: &Well, recorded: Recorded) {
+    fn read(&mut self, well: &Stepwell, recorded: Recorded) {
         let (seq, at) = (recorded.seq, recorded.at);
         let event = recorded.event.clone();
         self.pieces.record(recorded);

@@ -32,7 +32,7 @@ pub(crate) fn unasked(
     model: &str,
     runtime: &Runtime,
 ) -> Context {
-    let settings = &runtime.config.settings;
+    let settings = &runtime.workspace().config.settings;
     let number = |n: u32| usize::try_from(n).unwrap_or(usize::MAX);
     let known = learned(runtime).and_then(|known| known.get(&format!("{provider}/{model}")));
     Context {
@@ -54,14 +54,14 @@ pub(crate) fn unasked(
 }
 
 fn learned(runtime: &Runtime) -> Option<Calibrations> {
-    runtime.calibrations()
+    Calibrations::of(&runtime.workspace().host)
 }
 
 /// The model that writes summaries, if it is not the one that runs. One that cannot be had
 /// is no reason not to run: most runs never need it.
 pub(crate) fn summariser(model: &Model, runtime: &Runtime) -> Option<Model> {
-    let named = runtime.config.settings.compaction_model.as_str();
-    if named.is_empty() || named == model.named || runtime.config.settings.truncation {
+    let named = runtime.workspace().config.settings.compaction_model.as_str();
+    if named.is_empty() || named == model.named || runtime.workspace().config.settings.truncation {
         return None;
     }
     Model::find(named, runtime)

@@ -36,9 +36,9 @@ impl Crew {
         let borrowed = tools.iter().filter(|tool| tool.effect() == Effect::Pure);
         let borrowed = borrowed.filter(|tool| !is_own(&tool.spec().name)).cloned().collect();
         // Subagents start no servers, and so nobody is asked for their keys again.
-        let mut config = runtime.config.clone();
+        let mut config = runtime.workspace().config.clone();
         config.mcp.clear();
-        let runtime = runtime.in_workspace(runtime.with_config(config));
+        let runtime = runtime.in_workspace(runtime.workspace().with_config(config));
         let (secrets, model) = (prepared.mcp.secrets.clone(), prepared.model_name());
         Self { runtime, borrowed, secrets, model }
     }

@@ -11,7 +11,7 @@ use stepwell::{Seq, Session};
 use stepwell_agent::provider::script::Script;
 use stepwell_agent::run::{Ended, EventSink, Run, RunEvent, Setup};
 use stepwell_workspace::atomic_file::replace_users_file;
-use stepwell_workspace::{Estimates, Mirror};
+use stepwell_workspace::{Estimates, Mirror, RecentModelsFile, ownership};
 
 use crate::error::{Error, Result};
 use crate::notice::Notice;
@@ -49,11 +49,11 @@ impl Agent {
     /// Runs it until something stops it.
     pub(crate) fn drive(self, job: &mut Job) -> Result<RunReport> {
         let (runtime, session) = (job.runtime.clone(), &self.session);
-        let begun = runtime.now();
+        let begun = runtime.workspace().now();
         let head = session.info()?.head;
         let setup = self.prepared.setup(&head, &self.connected, &runtime);
         if self.prepared.trust.is_own() {
-            runtime.own(session.id());
+            ownership::mark(runtime.workspace(), session.id());
         }
         remember_model(&self.prepared, &runtime);
         let watched = Watched::new(session, job.sink(), &runtime)?;
@@ -65,7 +65,7 @@ impl Agent {
             ended.drive(job.interrupt.receiver()).await
         });
         job.tokio.block_on(self.connected.close());
-        let took = runtime.now().since(begun);
+        let took = runtime.workspace().now().since(begun);
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => {
@@ -115,7 +115,7 @@ impl Agent {
         let mut spent = head.spent;
         below.iter().for_each(|below| spent += below.head.spent);
         let all = std::iter::once(&head).chain(below.iter().map(|it| &it.head));
-        let estimate = Estimates::new(runtime).of_all(all);
+        let estimate = Estimates::new(runtime.workspace()).of_all(all);
         let lanes = session.lanes()?.into_iter().map(|(lane, it)| (lane.to_string(), it.spent));
         let below = below.into_iter().map(|it| (format!("subagent:{}", it.head.id), it.head.spent));
         let gates = Gates::waiting(&**session.well().store(), session.id())?;
@@ -143,7 +143,7 @@ impl Agent {
             budget_total: self.prepared.total,
             resumed_from: self.resumed_from,
             was_done: self.was_done,
-            saved: runtime.config.settings.auto_save,
+            saved: runtime.workspace().config.settings.auto_save,
             flow: None,
         })
     }
@@ -160,7 +160,8 @@ impl Watched {
         let below = session.well().subagents(session.id())?.into_iter().map(|it| it.head).collect();
         let fold = RunFold::new(session.info()?.head, session.lanes()?, below);
         let fold = Arc::new(Mutex::new(fold));
-        let mirror = Mirror::of(runtime).filter(|_| runtime.config.settings.auto_save);
+        let mirror = Mirror::of(runtime.workspace())
+            .filter(|_| runtime.workspace().config.settings.auto_save);
         mirror.iter().for_each(Mirror::refresh);
         let seen = Arc::clone(&fold);
         let sink = EventSink::to(move |event| {
@@ -203,9 +204,11 @@ impl Watched {
 
 /// Remembers for the user that they used this model. Not being able to is no reason to stop.
 fn remember_model(prepared: &Prepared, runtime: &Runtime) {
-    let most = usize::try_from(runtime.config.settings.max_recent.get()).unwrap_or(usize::MAX);
+    let most =
+        usize::try_from(runtime.workspace().config.settings.max_recent.get()).unwrap_or(usize::MAX);
     let name = prepared.model_name();
-    let noted = runtime.recent_models().map(|file| file.change(|models| models.used(&name, most)));
+    let noted = RecentModelsFile::of(&runtime.workspace().host)
+        .map(|file| file.change(|models| models.used(&name, most)));
     if let Some(Err(error)) = noted {
         runtime.tell(Notice::warning("the model was not remembered", &error));
     }

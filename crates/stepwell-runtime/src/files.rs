@@ -17,8 +17,8 @@ use stepwell_files::capture::Limits;
 use stepwell_files::rewind::{self, Foreign};
 use stepwell_files::safe_path::Root;
 use stepwell_files::site::{Site, Whose};
+use stepwell_workspace::Workspace;
 use stepwell_workspace::config::Key;
-use stepwell_workspace::{Well, Workspace};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::{LeftFile, Notice};
@@ -41,13 +41,13 @@ pub fn limits(workspace: &Workspace) -> Limits {
 pub(crate) fn check_roots(place: &ToolEnv, runtime: &Runtime) -> Result<()> {
     const KEY: &str = "files.roots";
     let Ok(root) = place.root.canonicalize() else { return Ok(()) };
-    for name in runtime.config.settings.file_roots.names() {
+    for name in runtime.workspace().config.settings.file_roots.names() {
         let Ok(to) = root.join(&name).canonicalize() else { continue };
         if to.starts_with(&root) {
             continue;
         }
         let why = format!("{KEY} = {name:?}: it leads out of the workspace, to {}", to.display());
-        let at = Key::find(KEY).map(|key| runtime.config.source(key).place());
+        let at = Key::find(KEY).map(|key| runtime.workspace().config.source(key).place());
         let remedies = vec![Remedy::SetConfig { key: KEY, value: "." }];
         return Err(match at {
             Some(at) => stepwell_workspace::Error::Config { at, why, remedies }.into(),
@@ -122,7 +122,7 @@ impl Whose for Recorders {
 
 /// Finishes the rewinds that were cut off in this workspace, whoever's they are: what a run
 /// does to files would get mixed up with them.
-pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
+pub(crate) fn settle_all(well: &Stepwell, runtime: &Runtime) -> Result<()> {
     for info in halves(well, runtime)? {
         let session = info.head.id;
         let held = well.lock(&session).map_err(|error| match error {
@@ -140,12 +140,12 @@ pub(crate) fn settle_all(well: &Well, runtime: &Runtime) -> Result<()> {
 
 /// Refuses a run that must not change files, if there are some in this workspace that would
 /// have to be moved first.
-pub(crate) fn refuse_halves(well: &Well, runtime: &Runtime) -> Result<()> {
+pub(crate) fn refuse_halves(well: &Stepwell, runtime: &Runtime) -> Result<()> {
     halves(well, runtime)?.iter().try_for_each(|it| Ok(it.refuse_half_rewound()?))
 }
 
 /// The sessions whose files may be half moved in this workspace.
-fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<SessionInfo>> {
+fn halves(well: &Stepwell, runtime: &Runtime) -> Result<Vec<SessionInfo>> {
     let filter = Filter { rewinding: true, ..Filter::default() };
     let mut half = Vec::new();
     for info in well.sessions(Query { filter, ..Query::default() }) {
@@ -157,7 +157,7 @@ fn halves(well: &Well, runtime: &Runtime) -> Result<Vec<SessionInfo>> {
     }
     // Where the files are gone, or in another folder, nothing gets mixed up.
     let (here, elsewhere): (Vec<_>, Vec<_>) =
-        half.into_iter().partition(|info| root(&info.head, runtime).is_ok());
+        half.into_iter().partition(|info| root(&info.head, runtime.workspace()).is_ok());
     elsewhere.iter().for_each(|info| tell_of_half(info, runtime));
     Ok(here)
 }
@@ -172,9 +172,9 @@ pub fn finish_rewind(session: &mut Session, foreign: Foreign, runtime: &Runtime)
     if head.rewinding.is_none() {
         return Ok(false);
     }
-    let (root, redactor) = (root(&head, runtime)?, Redactor::new([]));
+    let (root, redactor) = (root(&head, runtime.workspace())?, Redactor::new([]));
     let whose = Recorders::of(session.well(), session.id())?;
-    let site = site(&root, &redactor, &whose, runtime);
+    let site = site(&root, &redactor, &whose, runtime.workspace());
     let Some(settled) = rewind::finish_rewind(session, &site, foreign, &mut |_| {})? else {
         return Ok(false);
     };
@@ -195,12 +195,12 @@ pub fn finish_rewind(session: &mut Session, foreign: Foreign, runtime: &Runtime)
 
 /// Finishes a rewind of a session that was cut off, if there is one and its files can be had: who
 /// forks it shares them.
-pub(crate) fn finish_rewind_of(well: &Well, id: &SessionId, runtime: &Runtime) -> Result<()> {
+pub(crate) fn finish_rewind_of(well: &Stepwell, id: &SessionId, runtime: &Runtime) -> Result<()> {
     let info = well.info(id)?;
     if info.head.rewinding.is_none() {
         return Ok(());
     }
-    if root(&info.head, runtime).is_err() {
+    if root(&info.head, runtime.workspace()).is_err() {
         tell_of_half(&info, runtime);
         return Ok(());
     }

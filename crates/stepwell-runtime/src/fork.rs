@@ -4,6 +4,7 @@ use stepwell::model::{Change, Driver, Edited, StatusChanged};
 use stepwell::sessions::ForkAt;
 use stepwell::work::compactions::{self, Extent};
 use stepwell::{Event, NewEvent, Seq, SessionId, Status};
+use stepwell_workspace::ownership;
 
 use crate::error::Result;
 use crate::files::finish_rewind_of;
@@ -63,8 +64,8 @@ impl Runtime {
         }
         let session = acting.fork(parent, ForkAt { at: Some(at), begins })?.id().clone();
         // What was allowed in the user's own session is allowed in its fork.
-        if self.is_own(parent) {
-            self.own(&session);
+        if ownership::is_own(self.workspace(), parent) {
+            ownership::mark(self.workspace(), &session);
         }
         Ok(Forked { session, at })
     }

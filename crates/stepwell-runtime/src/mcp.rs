@@ -44,7 +44,7 @@ impl Wanted {
     /// What the user's configuration says of them.
     pub(crate) fn find(agent: &Agent, root: &Path, runtime: &Runtime) -> Self {
         let mut wanted = Self::default();
-        for (name, config) in &runtime.config.mcp {
+        for (name, config) in &runtime.workspace().config.mcp {
             if !agent.wants(name.as_str()) {
                 continue;
             }
@@ -100,13 +100,14 @@ impl Wanted {
                 let mut variables: BTreeMap<_, _> =
                     env.iter().map(|(name, value)| (name.clone(), placed(value))).collect();
                 for name in env_from {
-                    let value = runtime.host.variable(name).ok_or_else(|| unset(name))?;
+                    let value =
+                        runtime.workspace().host.variable(name).ok_or_else(|| unset(name))?;
                     self.secrets.push(value.clone());
                     variables.insert(name.clone(), value);
                 }
                 // Not in the workspace: a program such as npx takes code from where it starts.
                 let folder = cwd.as_deref().map(|cwd| placed(cwd).into());
-                let folder = folder.or_else(|| runtime.host.home.clone());
+                let folder = folder.or_else(|| runtime.workspace().host.home.clone());
                 Reach::Program(Program {
                     program: placed(command),
                     arguments: args.iter().map(|argument| placed(argument)).collect(),
@@ -283,7 +284,7 @@ fn unset(variable: &str) -> String {
 
 /// The variables that hold servers' keys.
 pub(crate) fn key_variables(runtime: &Runtime) -> impl Iterator<Item = String> {
-    runtime.config.mcp.values().filter_map(|server| match &server.reach {
+    runtime.workspace().config.mcp.values().filter_map(|server| match &server.reach {
         McpReach::Address { key: KeySource::Variable(name), .. } => Some(name.clone()),
         _ => None,
     })

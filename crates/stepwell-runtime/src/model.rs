@@ -18,7 +18,7 @@ use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{CallError, Fault, Provider};
 use stepwell_agent::run::{Cost, Notice as Retry, RunEvent};
 use stepwell_postgres::Address;
-use stepwell_workspace::Workspace;
+use stepwell_workspace::{RecentModelsFile, Workspace, prices};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::Notice;
@@ -90,7 +90,7 @@ impl Runtime {
 fn script(path: &Path, runtime: &Runtime) -> Result<(PathBuf, Script)> {
     // A session that is resumed from elsewhere finds its script where it was.
     let place = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let place = if place.exists() { place } else { runtime.place.root.join(path) };
+    let place = if place.exists() { place } else { runtime.workspace().place.root.join(path) };
     let wrong = |why: String| Error::config(format!("the script {}: {why}", place.display()));
     let text = std::fs::read_to_string(&place).map_err(|error| wrong(error.to_string()))?;
     let script = Script::parse(&text).map_err(wrong)?;
@@ -123,8 +123,8 @@ fn patient(
     patience: Patience,
     runtime: &Runtime,
 ) -> Arc<dyn Provider> {
-    let seed =
-        u64::try_from(runtime.now().as_micros()).unwrap_or(0) ^ u64::from(std::process::id());
+    let seed = u64::try_from(runtime.workspace().now().as_micros()).unwrap_or(0)
+        ^ u64::from(std::process::id());
     let told = runtime.clone();
     let retrying = Retrying::new(model, Patience { seed, ..patience }).telling(move |waiting| {
         told.tell_event(RunEvent::Notice(Retry::Retrying {
@@ -167,7 +167,7 @@ impl Model {
         runtime: &Runtime,
     ) -> Result<Self> {
         let key = key(&spec.key, &spec.name, runtime)?;
-        let timeout = runtime.config.settings.request_timeout;
+        let timeout = runtime.workspace().config.settings.request_timeout;
         let endpoint = spec.endpoint(key.as_deref().map(Key::new), timeout);
         let remote = Remote::new(endpoint).map_err(|error| refused(&error, spec))?;
         let remote = remote.with_sampling(tuning.sampling);
@@ -292,7 +292,7 @@ pub fn known_model(named: &str, runtime: &Runtime) -> Result<KnownModel> {
     if let Some((provider, _)) = named.split_once('/') {
         return Ok(KnownModel::NotSetUp(vec![provider.to_owned()]));
     }
-    let offering = runtime.prices()?.offering(named);
+    let offering = prices::current(runtime.workspace())?.offering(named);
     let (here, elsewhere): (Vec<String>, Vec<String>) =
         offering.into_iter().partition(|provider| providers.get(provider).is_some());
     let mut names: Vec<String> = here.iter().map(|it| format!("{it}/{named}")).collect();
@@ -307,7 +307,7 @@ pub fn known_model(named: &str, runtime: &Runtime) -> Result<KnownModel> {
 /// The providers that ship, and the user's own.
 fn providers(runtime: &Runtime) -> Result<Providers> {
     let mut all = Providers::default();
-    for (name, config) in &runtime.config.providers {
+    for (name, config) in &runtime.workspace().config.providers {
         let known = all.get(name).cloned();
         let protocol = match config.protocol.as_deref() {
             None => known.as_ref().map_or(Protocol::OpenAi, |known| known.protocol),
@@ -339,7 +339,7 @@ impl Runtime {
     /// If the configuration of a provider is wrong.
     pub fn typed_redactor(&self) -> Result<Redactor> {
         let keys = provider_keys(self)?;
-        Ok(Redactor::with_environment(keys.into_values(), self.host.secrets()))
+        Ok(Redactor::with_environment(keys.into_values(), self.workspace().host.secrets()))
     }
 }
 
@@ -355,8 +355,9 @@ pub(crate) fn provider_keys(runtime: &Runtime) -> Result<BTreeMap<String, String
         KeySource::Variable(name) => Some(name.clone()),
         _ => None,
     });
-    let keys = variables.filter_map(|name| Some((name.clone(), runtime.host.variable(&name)?)));
-    let team = runtime.place.team.as_ref().and_then(Address::password);
+    let keys = variables
+        .filter_map(|name| Some((name.clone(), runtime.workspace().host.variable(&name)?)));
+    let team = runtime.workspace().place.team.as_ref().and_then(Address::password);
     Ok(keys.chain(team.map(|password| ("PGPASSWORD".to_owned(), password))).collect())
 }
 
@@ -364,7 +365,7 @@ pub(crate) fn provider_keys(runtime: &Runtime) -> Result<BTreeMap<String, String
 pub(crate) fn key(source: &KeySource, of: &str, runtime: &Runtime) -> Result<Option<String>> {
     match source {
         KeySource::Nowhere => Ok(None),
-        KeySource::Variable(name) => Ok(runtime.host.variable(name)),
+        KeySource::Variable(name) => Ok(runtime.workspace().host.variable(name)),
         KeySource::Command(line) => {
             let output = Command::new("sh").args(["-c", line]).stderr(Stdio::inherit()).output();
             match output {
@@ -395,14 +396,14 @@ fn refused(error: &CallError, spec: &ProviderSpec) -> Error {
 
 /// The user's prices: the newest list, and their own over it.
 fn prices(runtime: &Runtime) -> Result<Prices> {
-    let (list, why) = runtime.newest_price_list();
+    let (list, why) = prices::newest_list(runtime.workspace());
     if let Some(why) = why {
         runtime.tell(Notice::warning(
             "the newest prices are not read, and those that ship are used",
             &why,
         ));
     }
-    Ok(runtime.prices_over(list)?)
+    Ok(prices::with_list(runtime.workspace(), list)?)
 }
 
 /// Models that were used and that are liked; providers, and of the one that was typed, all of its
@@ -410,7 +411,7 @@ fn prices(runtime: &Runtime) -> Result<Prices> {
 #[must_use]
 pub fn model_names(workspace: &Workspace, typed: &str) -> Vec<String> {
     let mut names = Vec::new();
-    if let Some(models) = workspace.recent_models().and_then(|it| it.read().ok()) {
+    if let Some(models) = RecentModelsFile::of(&workspace.host).and_then(|it| it.read().ok()) {
         names.extend(models.favourites().into_iter().map(str::to_owned));
         names.extend(models.recent.clone());
     }
@@ -421,7 +422,8 @@ pub fn model_names(workspace: &Workspace, typed: &str) -> Vec<String> {
             names.extend(known.names().chain(own).map(|it| format!("{it}/")));
         }
         Some((provider, _)) => {
-            let models = workspace.prices().map(|it| it.models(provider)).unwrap_or_default();
+            let models =
+                prices::current(&workspace).map(|it| it.models(provider)).unwrap_or_default();
             // `*` is the price of all other models, and no model.
             let named = models.keys().filter(|name| *name != "*");
             names.extend(named.map(|name| format!("{provider}/{name}")));

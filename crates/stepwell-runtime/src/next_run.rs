@@ -29,7 +29,9 @@ impl Runtime {
     /// # Errors
     /// If the session cannot be read.
     pub fn next_run(&self, session: &SessionId, options: &RunOptions) -> Result<NextRun> {
-        let Some(well) = self.look()? else { return Ok(self.next_of(options, None)) };
+        let Some(well) = self.workspace().open_if_present()? else {
+            return Ok(self.next_of(options, None));
+        };
         let head = match well.info(session) {
             Ok(info) => info.head,
             Err(error) if error.kind() == ErrorKind::Absent => {
@@ -57,7 +59,7 @@ impl Runtime {
     fn next_of(&self, options: &RunOptions, prior: Option<&Prior<'_>>) -> NextRun {
         let before = || Some(successor(prior?, self)?.goes_on);
         let agent = options.agent.clone().or_else(before);
-        let agent = agent.unwrap_or_else(|| self.config.settings.agent_name.clone());
+        let agent = agent.unwrap_or_else(|| self.workspace().config.settings.agent_name.clone());
         // One that is not known here is refused when the run begins.
         let known = find_agent(&agent, self).unwrap_or_default();
         let is_flow = prior.is_some_and(|prior| prior.head.flow.is_some());
@@ -104,7 +106,7 @@ pub(crate) fn usual_mode(
     agent: &Agent,
     runtime: &Runtime,
 ) -> Mode {
-    let usual = runtime.config.settings.mode;
+    let usual = runtime.workspace().config.settings.mode;
     match prior {
         Some(prior) if options.agent.is_none() => prior.mode(usual, agent.mode),
         Some(prior) => prior.mode(agent.mode.unwrap_or(usual), None),
@@ -114,7 +116,7 @@ pub(crate) fn usual_mode(
 
 /// The same for a flow that is resumed: its agents bring no modes.
 pub(crate) fn flow_mode(prior: &Prior<'_>, runtime: &Runtime) -> Mode {
-    prior.mode(runtime.config.settings.mode, None)
+    prior.mode(runtime.workspace().config.settings.mode, None)
 }
 
 /// The model of a run; none, if nobody names one.
@@ -127,7 +129,10 @@ pub(crate) fn model(
     agent: &Agent,
     runtime: &Runtime,
 ) -> Result<Option<String>> {
-    let usual = agent.model.clone().or_else(|| Some(runtime.config.settings.model_name.clone()));
+    let usual = agent
+        .model
+        .clone()
+        .or_else(|| Some(runtime.workspace().config.settings.model_name.clone()));
     let usual = usual.filter(|name| !name.is_empty());
     Ok(match (&options.model, prior.map(Prior::model)) {
         (Some(given), _) => Some(given.clone()),

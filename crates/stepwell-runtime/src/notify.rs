@@ -59,7 +59,7 @@ enum Order {
 impl Notifier {
     /// A notifier for a session's run; none, if its user wants none.
     pub(crate) fn new(session: &Session, budget: Option<Money>, runtime: &Runtime) -> Option<Self> {
-        let line = runtime.config.settings.notify_command.trim().to_owned();
+        let line = runtime.workspace().config.settings.notify_command.trim().to_owned();
         if line.is_empty() {
             return None;
         }
@@ -67,14 +67,14 @@ impl Notifier {
         let below = session.well().subagents(session.id()).ok()?;
         let spent = below.iter().fold(head.spent.cost, |sum, it| sum.plus(it.head.spent.cost));
         let (to, orders) = mpsc::channel();
-        let starter = Starter { line, private: runtime.host.private_variables() };
+        let starter = Starter { line, private: runtime.workspace().host.private_variables() };
         let named = std::thread::Builder::new().name("stepwell-notify".to_owned());
         // Without a thread nobody is notified; the run goes on.
         named.spawn(move || starter.work(&orders)).ok()?;
         Some(Self {
             session: head.id,
             task: head.task,
-            workspace: runtime.place.root.display().to_string(),
+            workspace: runtime.workspace().place.root.display().to_string(),
             redactor: session.well().redactor().with_own_count(),
             budget: Mutex::new(Budget {
                 most: budget.map(|most| most.minus(spent)),

@@ -96,7 +96,7 @@ impl Prepared {
         Self::with(&RunOptions::default(), of, runtime, |named| {
             let named = named.unwrap_or_default();
             let unreachable = || Model::unreachable(named, head, runtime);
-            if named.is_empty() || runtime.config.settings.truncation {
+            if named.is_empty() || runtime.workspace().config.settings.truncation {
                 return Ok(unreachable());
             }
             Model::find(named, runtime).or_else(|error| {
@@ -114,7 +114,8 @@ impl Prepared {
     ) -> Result<Self> {
         let session = of.session;
         let agent_name = options.agent.clone().or_else(|| known_agent(session?, runtime));
-        let agent_name = agent_name.unwrap_or_else(|| runtime.config.settings.agent_name.clone());
+        let agent_name =
+            agent_name.unwrap_or_else(|| runtime.workspace().config.settings.agent_name.clone());
         let agent = find_agent(&agent_name, runtime)?;
         let trust = of.trust.or_chosen(options.mode.is_some());
         let mode = options.mode_or(|| next_run::usual_mode(options, session, &agent, runtime));
@@ -126,7 +127,7 @@ impl Prepared {
         let model = find(named.as_deref())?;
         let summariser = context::summariser(&model, runtime);
         let keys = model::provider_keys(runtime)?;
-        let environment = runtime.host.secrets();
+        let environment = runtime.workspace().host.secrets();
         let mut place = place(session.map(|prior| prior.head), runtime)?;
         place.withheld = withheld(&keys, runtime).collect();
         place.also =
@@ -213,8 +214,8 @@ impl Prepared {
         let draft = draft
             .with_agent(&self.agent_name)
             .with_model(&self.model.provider_name, &self.model.name)
-            .in_workspace(runtime.place.root.display().to_string());
-        Created { project: project::at(&runtime.place.root), ..draft }
+            .in_workspace(runtime.workspace().place.root.display().to_string());
+        Created { project: project::at(&runtime.workspace().place.root), ..draft }
     }
 
     /// The model's name, as it can be given again.
@@ -287,8 +288,8 @@ impl Prepared {
 
     /// The agent's standing instructions, with the project's.
     pub(crate) fn system(&self, runtime: &Runtime) -> String {
-        let path = runtime.place.root.join("AGENTS.md");
-        let project = match instructions(&path, &runtime.place.root) {
+        let path = runtime.workspace().place.root.join("AGENTS.md");
+        let project = match instructions(&path, &runtime.workspace().place.root) {
             Ok(text) => text,
             Err(why) => {
                 runtime.tell(Notice::warning("AGENTS.md is not read", &why));
@@ -328,7 +329,7 @@ impl Prepared {
             tools,
             // A new session's store is there only now.
             place: ToolEnv {
-                store: std::fs::canonicalize(&runtime.place.store).ok(),
+                store: std::fs::canonicalize(&runtime.workspace().place.store).ok(),
                 ..self.place.clone()
             },
             rules: Rules {
@@ -344,13 +345,13 @@ impl Prepared {
                 },
             },
             redactor: self.redactor(),
-            max_output: u64::from(runtime.config.settings.max_output.get()),
+            max_output: u64::from(runtime.workspace().config.settings.max_output.get()),
             timeout: options.timeout.or(self.agent.timeout_seconds.map(Duration::from_secs)),
             dry_run: options.dry_run,
             context: context::of(&self.model, self.summariser.as_ref(), runtime),
             keeping: Keeping {
-                files: files::limits(runtime),
-                every_steps: runtime.config.settings.every_steps.get().into(),
+                files: files::limits(runtime.workspace()),
+                every_steps: runtime.workspace().config.settings.every_steps.get().into(),
             },
             dispatcher: None,
         }
@@ -384,17 +385,17 @@ pub(crate) fn withheld(
     runtime: &Runtime,
 ) -> impl Iterator<Item = String> {
     // The address of a team's store may hold a password.
-    let addresses = STORE_VARIABLES.iter().filter(|_| runtime.place.team.is_some());
+    let addresses = STORE_VARIABLES.iter().filter(|_| runtime.workspace().place.team.is_some());
     let addresses = addresses.map(|name| (*name).to_owned());
-    let private = runtime.host.private_variables();
+    let private = runtime.workspace().host.private_variables();
     keys.keys().cloned().chain(mcp::key_variables(runtime)).chain(addresses).chain(private)
 }
 
 /// Where tools work.
 pub(crate) fn place(session: Option<&Head>, runtime: &Runtime) -> Result<ToolEnv> {
-    let root = runtime.session_folder(session)?;
+    let root = runtime.workspace().session_folder(session)?;
     let supervisor = runtime.supervisor().cloned();
-    let command_timeout = runtime.config.settings.command_timeout;
+    let command_timeout = runtime.workspace().config.settings.command_timeout;
     Ok(ToolEnv { command_timeout, supervisor, ..ToolEnv::new(root) })
 }
 
@@ -425,7 +426,8 @@ pub(crate) fn no_model(runtime: &Runtime) -> Error {
         ("OPENAI_API_KEY", "openai/gpt-4.1"),
         ("GEMINI_API_KEY", "gemini/gemini-2.5-pro"),
     ];
-    let found = models.iter().find(|(variable, _)| runtime.host.variable(variable).is_some());
+    let found =
+        models.iter().find(|(variable, _)| runtime.workspace().host.variable(variable).is_some());
     let (variable, model) = found.unwrap_or(&models[0]);
     let key = found.is_none().then(|| (*variable).to_owned());
     Error::config("no model was named").helped_by(Remedy::Model { name: (*model).to_owned(), key })

@@ -1,8 +1,8 @@
 //! Readiness: what is looked after in a workspace before a run or a flow begins in it.
 
-use stepwell::SessionId;
 use stepwell::log::Head;
-use stepwell_workspace::{Well, remove_finished_worktrees};
+use stepwell::{SessionId, Stepwell};
+use stepwell_workspace::{crashes, remove_finished_worktrees};
 
 use crate::error::Result;
 use crate::files::{refuse_halves, settle_all};
@@ -15,12 +15,12 @@ use crate::runtime::Runtime;
 /// refused if some have to be moved first.
 pub(crate) fn make_ready(
     touch: Touch,
-    well: &Well,
+    well: &Stepwell,
     resumed: Option<&Head>,
     runtime: &Runtime,
 ) -> Result<()> {
     tell_crashes(well, resumed.map(|head| &head.id), runtime);
-    remove_finished_worktrees(runtime, well, resumed);
+    remove_finished_worktrees(runtime.workspace(), well, resumed);
     match touch {
         Touch::Nothing => refuse_halves(well, runtime),
         Touch::Files => settle_all(well, runtime),
@@ -29,11 +29,11 @@ pub(crate) fn make_ready(
 
 /// Tells of the sessions that were cut off and that nobody was told of, but the one that is about to
 /// be resumed. Not being able to is no reason not to begin.
-fn tell_crashes(well: &Well, resumed: Option<&SessionId>, runtime: &Runtime) {
+fn tell_crashes(well: &Stepwell, resumed: Option<&SessionId>, runtime: &Runtime) {
     if !runtime.announces_crashes() {
         return;
     }
-    match runtime.unannounced_crashes(well, resumed) {
+    match crashes::unannounced(runtime.workspace(), well, resumed) {
         Ok(cut_off) if cut_off.is_empty() => {}
         Ok(cut_off) => {
             let sessions = cut_off.into_iter().map(|info| CutOffSession {

@@ -6,10 +6,12 @@ use stepwell::model::{Driver, GateAnswered, Mode};
 use stepwell::sessions::Recognised;
 use stepwell::store::Span;
 use stepwell::work::Gates;
-use stepwell::{Error as StoreError, Lane, Remedy, Session, SessionId, SessionInfo, Status};
+use stepwell::{
+    Error as StoreError, Lane, Remedy, Session, SessionId, SessionInfo, Status, Stepwell,
+};
 use stepwell_agent::machine::State;
 use stepwell_agent::run::check_sendable;
-use stepwell_workspace::{Prior, Settled, Well, restore_worktree};
+use stepwell_workspace::{Prior, Settled, restore_worktree};
 
 use crate::drive::{Agent, UserTurn};
 use crate::error::{Error, Result};
@@ -170,7 +172,7 @@ fn refuse_agent(request: &ResumeRequest, head: &Head, runtime: &Runtime) -> Resu
 /// Refuses what cannot be resumed, or not so.
 fn refuse(request: &ResumeRequest, info: &SessionInfo, runtime: &Runtime) -> Result<()> {
     let head = &info.head;
-    if !runtime.config.settings.auto_save {
+    if !runtime.workspace().config.settings.auto_save {
         return Err(not_saved());
     }
     refuse_external(head)?;
@@ -205,16 +207,16 @@ fn refuse(request: &ResumeRequest, info: &SessionInfo, runtime: &Runtime) -> Res
 }
 
 /// Refuses a log that is not the one that the user saw, and says if they never saw it.
-fn recognise(well: &Well, head: &Head, runtime: &Runtime) -> Result<()> {
+fn recognise(well: &Stepwell, head: &Head, runtime: &Runtime) -> Result<()> {
     let recognised = well.recognise(&head.id)?;
-    if recognised == Recognised::FirstSeen && runtime.place.team.is_some() {
+    if recognised == Recognised::FirstSeen && runtime.workspace().place.team.is_some() {
         runtime.tell(Notice::FirstSeen { session: head.id.clone() });
     }
     Ok(well.note_seen(&head.id)?)
 }
 
 /// Was nothing said to a session that counts and waits to be taken in?
-fn nothing_counts(well: &Well, head: &Head) -> Result<bool> {
+fn nothing_counts(well: &Stepwell, head: &Head) -> Result<bool> {
     Ok(head.unheard == 0 || well.heard(&head.id, &Lane::main())?.0.is_empty())
 }
 
@@ -244,13 +246,13 @@ pub fn refuse_external(head: &Head) -> Result<()> {
 /// to be.
 fn make_worktree_whole(
     request: &ResumeRequest,
-    well: &Well,
+    well: &Stepwell,
     head: &Head,
     runtime: &Runtime,
 ) -> Result<()> {
     match request.options.dry_run {
         true => Ok(()),
-        false => Ok(restore_worktree(well, head, runtime)?),
+        false => Ok(restore_worktree(well, head, runtime.workspace())?),
     }
 }
 
@@ -258,7 +260,7 @@ impl Work {
     /// Settles agents, models, modes, budgets and tools.
     fn prepare(
         request: &ResumeRequest,
-        well: &Well,
+        well: &Stepwell,
         head: &Head,
         runtime: &Runtime,
     ) -> Result<Self> {
@@ -299,7 +301,7 @@ impl Work {
     fn check_answer(
         &self,
         request: &ResumeRequest,
-        well: &Well,
+        well: &Stepwell,
         head: &Head,
         runtime: &Runtime,
     ) -> Result<Option<GateAnswered>> {
@@ -344,7 +346,7 @@ impl Work {
     }
 
     /// Looks again at what another process may have changed until the lease was taken.
-    fn check_again(&mut self, session: &Session, well: &Well, head: &Head) -> Result<()> {
+    fn check_again(&mut self, session: &Session, well: &Stepwell, head: &Head) -> Result<()> {
         match self {
             Self::Agent(agent) => {
                 let now = well.info(&head.id)?.head;
@@ -361,7 +363,7 @@ impl Work {
     fn record_answer(
         &self,
         answer: GateAnswered,
-        well: &Well,
+        well: &Stepwell,
         session: &Session,
         runtime: &Runtime,
     ) -> Result<bool> {

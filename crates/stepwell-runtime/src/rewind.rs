@@ -42,7 +42,7 @@ impl Runtime {
     /// # Errors
     /// If somebody runs it, or a file cannot be moved.
     pub fn rewind(&self, request: &RewindRequest) -> Result<Done> {
-        let mut session = self.acting_well(&*self.writing()?).lock(&request.session)?;
+        let mut session = self.acting_well(&self.writing()?).lock(&request.session)?;
         files::finish_rewind(&mut session, Foreign::Refused, self)?;
         self.rewind_held(&mut session, &request.asked)
     }
@@ -55,11 +55,11 @@ impl Runtime {
         let (head, redactor) = (session.info()?.head, Redactor::new([]));
         // A chat can be moved back where there is no folder.
         let root = match asked.scope.moves_files() {
-            true => files::root(&head, self)?,
+            true => files::root(&head, self.workspace())?,
             false => Root::new(PathBuf::new()),
         };
         let whose = files::Recorders::of(session.well(), session.id())?;
-        let site = files::site(&root, &redactor, &whose, self);
+        let site = files::site(&root, &redactor, &whose, self.workspace());
         let done = rewind::rewind(session, &site, asked, &mut |_| {})?;
         if let Done::Rewound { .. } = done {
             let_go(session, self)?;
@@ -70,7 +70,7 @@ impl Runtime {
 
 /// Lets go of contents that no view holds, but for the newest of each file. The log says so.
 fn let_go(session: &Session, runtime: &Runtime) -> Result<()> {
-    let keep = runtime.config.settings.max_backups_per_file.get() as usize;
+    let keep = runtime.workspace().config.settings.max_backups_per_file.get() as usize;
     let info = session.info()?;
     let facts = session.keyed_events(&rewind_history::MOVES)?;
     // What a move set aside is there again when the move is taken back.

@@ -1,7 +1,6 @@
 //! What runs are started with: a workspace, and what a front end brings along.
 
 use std::collections::BTreeMap;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use stepwell::model::{EventId, Who};
@@ -11,7 +10,7 @@ use stepwell::{Acting, Created, NewEvent, Session, SessionId, Stepwell};
 use stepwell_agent::agent::{Agent, builtin};
 use stepwell_agent::run::{EventSink, RunEvent};
 use stepwell_agent::tool::Supervisor;
-use stepwell_workspace::{Well, Workspace};
+use stepwell_workspace::{Workspace, ownership};
 
 use crate::error::Result;
 use crate::notice::{Notice, Notices};
@@ -31,14 +30,6 @@ pub struct Runtime {
     who: Option<Who>,
     /// The name of the event that is recorded next.
     event: Option<EventId>,
-}
-
-impl Deref for Runtime {
-    type Target = Workspace;
-
-    fn deref(&self) -> &Workspace {
-        &self.workspace
-    }
 }
 
 impl Runtime {
@@ -112,7 +103,7 @@ impl Runtime {
     /// a front end [speaks for somebody](Self::acting_as).
     #[must_use]
     pub fn who(&self) -> Who {
-        self.who.clone().unwrap_or_else(|| self.host.processes.this().who())
+        self.who.clone().unwrap_or_else(|| self.workspace().host.processes.this().who())
     }
 
     /// Whom a front end speaks for.
@@ -149,9 +140,9 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be read.
     pub fn new_session_id(&self) -> Result<SessionId> {
-        Ok(match self.look()? {
+        Ok(match self.workspace().open_if_present()? {
             Some(well) => well.new_id(),
-            None => Stepwell::in_memory().new_id_like(self.id_format()),
+            None => Stepwell::in_memory().new_id_like(self.workspace().id_format()),
         })
     }
 
@@ -171,7 +162,7 @@ impl Runtime {
     #[must_use]
     pub fn agents(&self) -> BTreeMap<String, Agent> {
         let mut agents = builtin();
-        agents.extend(self.config.agents.clone());
+        agents.extend(self.workspace().config.agents.clone());
         agents
     }
 
@@ -185,26 +176,26 @@ impl Runtime {
         events: Vec<NewEvent>,
     ) -> Result<Session> {
         let id = created.id.clone();
-        let is_known = self.is_own(&id) || well.store().exists(&id)?;
+        let is_known = ownership::is_own(self.workspace(), &id) || well.store().exists(&id)?;
         if !is_known {
-            self.own(&id);
+            ownership::mark(self.workspace(), &id);
         }
         let made = well.create(NewSession { created, events });
         if made.is_err() && !is_known {
-            self.disown(&id);
+            ownership::unmark(self.workspace(), &id);
         }
         Ok(made?)
     }
 
     /// The store, open for writing.
-    pub(crate) fn writing(&self) -> Result<Well> {
-        Ok(self.existing(Access::Write)?)
+    pub(crate) fn writing(&self) -> Result<Stepwell> {
+        Ok(self.workspace().open_existing(Access::Write)?)
     }
 
     /// The well of a new session: the workspace's, or one in memory.
     pub(crate) fn well_for_new(&self) -> Result<NewWell> {
-        match self.config.settings.auto_save {
-            true => Ok(NewWell::Kept(self.make()?)),
+        match self.workspace().config.settings.auto_save {
+            true => Ok(NewWell::Kept(self.workspace().open_or_create()?)),
             false => Ok(NewWell::InMemory(Stepwell::in_memory())),
         }
     }
@@ -212,6 +203,6 @@ impl Runtime {
 
 /// Where a new session is kept.
 pub(crate) enum NewWell {
-    Kept(Well),
+    Kept(Stepwell),
     InMemory(Stepwell),
 }

@@ -56,7 +56,7 @@ impl Runtime {
         match &query.session {
             None => self.of_workspace(&mut all),
             Some(session) => {
-                let well = self.existing(Access::Read)?;
+                let well = self.workspace().open_existing(Access::Read)?;
                 let head = well.info(session)?.head;
                 if head.flow.is_some() {
                     let spec = History::judged(&well, session)?.stored;
@@ -72,8 +72,8 @@ impl Runtime {
                 }
             }
         }
-        let source = self.host.user_config().map(|path| path.display().to_string());
-        for (name, config) in &self.config.mcp {
+        let source = self.workspace().host.user_config().map(|path| path.display().to_string());
+        for (name, config) in &self.workspace().config.mcp {
             // A flow's own server takes the place of one that has its name.
             if query.session.is_some() && all.iter().any(|it| it.name == *name) {
                 continue;
@@ -94,7 +94,7 @@ impl Runtime {
 
     /// Servers of the workspace's specs. They are nobody's until a flow is begun.
     fn of_workspace(&self, all: &mut Vec<Named>) {
-        for file in specs_in(&self.place.root) {
+        for file in specs_in(&self.workspace().place.root) {
             if let Ok((_, reading)) = Spec::load(&file.path, &file.shown) {
                 named_in(&reading.spec, &file.shown, Trust::FOREIGN, all);
             }
@@ -102,7 +102,7 @@ impl Runtime {
     }
 
     fn listed(&self, named: &Named) -> McpServer {
-        let unset = |name: &&String| self.host.variable(name).is_none();
+        let unset = |name: &&String| self.workspace().host.variable(name).is_none();
         let (transport, missing) = match &named.config.reach {
             McpReach::Program { env_from, .. } => {
                 (McpTransport::Stdio, env_from.iter().find(unset))
@@ -127,10 +127,10 @@ impl Runtime {
 
     /// Starts and reaches those that are trusted, asks for their tools, and ends them.
     fn ask(&self, all: &[Named], agent: &Agent, listed: &mut [McpServer]) -> Result<()> {
-        let mut config = self.config.clone();
+        let mut config = self.workspace().config.clone();
         let trusted = all.iter().filter(|it| it.trusted);
         config.mcp = trusted.map(|it| (it.name.clone(), it.config.clone())).collect();
-        let asking = self.in_workspace(self.with_config(config));
+        let asking = self.in_workspace(self.workspace().with_config(config));
         let mut place = place(None, &asking)?;
         place.withheld = withheld(&model::provider_keys(&asking)?, &asking).collect();
         let wanted = Wanted::find(agent, &place.root, &asking);

@@ -2,8 +2,8 @@
 
 use stepwell::error::Action;
 use stepwell::model::{Change, Edited, Money, Owner, Said, Settings, StopAsked};
-use stepwell::{Lane, Remedy, SessionId, SessionInfo, Status};
-use stepwell_workspace::Well;
+use stepwell::{Lane, Remedy, SessionId, SessionInfo, Status, Stepwell};
+use stepwell_workspace::ownership;
 
 use crate::error::{Error, Result};
 use crate::notice::Notice;
@@ -86,7 +86,7 @@ impl Runtime {
     /// Tells whoever speaks to somebody else's session what that counts there: to one that another
     /// role of a team began, or that another user of this folder runs. What was said is on record
     /// already, and a server that cannot be asked whose the session is does not undo that.
-    pub(crate) fn tell_whose(&self, well: &Well, info: &SessionInfo) {
+    pub(crate) fn tell_whose(&self, well: &Stepwell, info: &SessionInfo) {
         if self.is_somebody_elses(well, info) {
             self.tell(Notice::SomebodyElses { session: info.head.id.clone() });
         }
@@ -94,8 +94,8 @@ impl Runtime {
 
     /// The same for an answer. On the machine where the session was begun the user's answers are
     /// noted, so there they count under any login.
-    pub(crate) fn tell_whose_answers(&self, well: &Well, info: &SessionInfo) {
-        if !self.is_own(&info.head.id) {
+    pub(crate) fn tell_whose_answers(&self, well: &Stepwell, info: &SessionInfo) {
+        if !ownership::is_own(self.workspace(), &info.head.id) {
             self.tell_whose(well, info);
         }
     }
@@ -114,11 +114,11 @@ impl Runtime {
     }
 
     /// Did another role of a team begin a session, or does another user of this folder run it?
-    pub(crate) fn is_somebody_elses(&self, well: &Well, info: &SessionInfo) -> bool {
-        match self.place.team.is_some() {
-            true => !self.began(well, &info.head).unwrap_or(true),
+    pub(crate) fn is_somebody_elses(&self, well: &Stepwell, info: &SessionInfo) -> bool {
+        match self.workspace().place.team.is_some() {
+            true => !ownership::began_by_user(self.workspace(), well, &info.head).unwrap_or(true),
             false => info.held.as_ref().is_some_and(|held| {
-                let me = self.host.processes.this();
+                let me = self.workspace().host.processes.this();
                 !held.holder.user.is_empty() && held.holder.user != me.user
             }),
         }
@@ -130,7 +130,7 @@ impl Runtime {
     /// # Errors
     /// [`Error::OnlyPeople`].
     pub fn refuse_in_run(&self, what: &'static str) -> Result<()> {
-        match self.host.environment.is_in_run() {
+        match self.workspace().host.environment.is_in_run() {
             true => Err(Error::OnlyPeople { what }),
             false => Ok(()),
         }
@@ -174,7 +174,7 @@ impl Runtime {
 }
 
 /// Refuses words to a conversation that has not begun: nobody would hear them.
-fn refuse_unknown(well: &stepwell::Stepwell, id: &SessionId, lane: &Lane) -> Result<()> {
+fn refuse_unknown(well: &Stepwell, id: &SessionId, lane: &Lane) -> Result<()> {
     if *lane == Lane::main() || well.store().lanes(id)?.contains_key(lane) {
         return Ok(());
     }
@@ -183,6 +183,6 @@ fn refuse_unknown(well: &stepwell::Stepwell, id: &SessionId, lane: &Lane) -> Res
     Err(Error::usage(why).helped_by(Remedy::Choose(known)))
 }
 
-fn lane_names(well: &stepwell::Stepwell, id: &SessionId) -> Result<Vec<String>> {
+fn lane_names(well: &Stepwell, id: &SessionId) -> Result<Vec<String>> {
     Ok(well.store().lanes(id)?.into_keys().map(|lane| lane.to_string()).collect())
 }

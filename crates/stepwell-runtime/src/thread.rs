@@ -92,7 +92,7 @@ impl Job {
         let About { spec, budget } = about;
         self.notifier = Notifier::new(session, budget, &self.runtime).map(Arc::new);
         // A session that is not saved is known to nobody else.
-        let is_saved = self.runtime.config.settings.auto_save;
+        let is_saved = self.runtime.workspace().config.settings.auto_save;
         self.publisher = is_saved.then(|| Publisher::open(session, &self.runtime)).flatten();
         let (well, lease) = (session.well().clone(), session.lease().clone());
         let interrupt = self.interrupt.clone();
@@ -110,7 +110,8 @@ impl Job {
         };
         self.follower = Follower::start(run);
         let (wisher, interrupt) = (self.wisher.clone(), self.interrupt.clone());
-        let (who, in_run) = (self.runtime.who(), self.runtime.host.environment.is_in_run());
+        let (who, in_run) =
+            (self.runtime.who(), self.runtime.workspace().host.environment.is_in_run());
         let steering = Steering { well, lease, wisher, interrupt, spec, who, in_run, budget };
         // Whoever started it waits for this.
         let _ = self.began.send(steering);
@@ -178,7 +179,7 @@ mod tests {
         let at = |name: &str| Some(folder.path().join(name));
         let host = Host { folder: at(""), state: at("state"), ..Host::bare() };
         let wanted = Wanted { folder: at(""), ..Wanted::default() };
-        let runtime = Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap());
+        let runtime = Runtime::new(Workspace::locate(host, wanted, Notices::to_nobody()).unwrap());
         let handle = spawn(&runtime, Interrupt::default(), |job| {
             let well = Stepwell::in_memory();
             let session = well.create(Created::new(well.new_id(), "x"))?;

@@ -1,7 +1,7 @@
 //! Whether what a session's log allows was allowed by this user.
 
 use stepwell::SessionId;
-use stepwell_workspace::Workspace;
+use stepwell_workspace::{Workspace, ownership};
 
 /// Whether what a session's log allows was allowed by this user. It is found by the user's own
 /// mark, and cannot be made up.
@@ -17,7 +17,7 @@ impl Trust {
     /// What the user's mark says of a session.
     #[must_use]
     pub fn of(workspace: &Workspace, session: &SessionId) -> Self {
-        Self { own: workspace.is_own(session) }
+        Self { own: ownership::is_own(&workspace, session) }
     }
 
     /// A session that begins now is the user's own.

@@ -59,7 +59,7 @@ impl Runtime {
     /// A worktree begins at the last commit, so that has to be there. What the user changed since
     /// would be shown and committed as the work's.
     fn check_worktrees(&self) -> Result<()> {
-        let git = SafeGit::new(&self.place.root);
+        let git = SafeGit::new(&self.workspace().place.root);
         let no = |why: &str| {
             Err(Error::config(format!("tasks cannot be done in worktrees here: {why}")))
         };

@@ -179,8 +179,8 @@ impl Route {
         let run = move |site: &Site, call: &Call| {
             let act = look(site, call)?.act(call.event)?;
             let done = handler(&act, read_body(&call.body, &known)?)?;
-            act.site.tidying.after_change(&act.store);
-            json(&act, &done)
+            act.look.site.tidying.after_change(&act.look.store);
+            json(&act.look, &done)
         };
         Self {
             method,

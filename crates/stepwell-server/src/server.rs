@@ -100,7 +100,7 @@ impl Server {
         mut workspaces: Workspaces,
         options: Options,
     ) -> io::Result<Self> {
-        workspaces.home = workspaces.home.answering_soon();
+        workspaces.home = workspaces.home.with_short_timeout();
         let mut origins = Vec::new();
         let mut port = 0;
         let scheme = if matches!(options.reach, Reach::Tls(..)) { "https" } else { "http" };

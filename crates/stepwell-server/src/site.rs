@@ -2,7 +2,6 @@
 //! only for a caller who may have it.
 
 use std::collections::HashMap;
-use std::ops::Deref;
 use std::sync::Arc;
 
 use stepwell::clock::Clock;
@@ -52,7 +51,8 @@ pub(crate) struct Look<'a> {
 /// A request by somebody who may change something.
 #[derive(Debug)]
 pub(crate) struct Act<'a> {
-    look: Look<'a>,
+    /// What it may look at.
+    pub(crate) look: Look<'a>,
     /// The name of the event that it becomes: asked for again, nothing is recorded.
     event: Option<EventId>,
 }
@@ -100,32 +100,24 @@ impl<'a> Look<'a> {
     }
 }
 
-impl<'a> Deref for Act<'a> {
-    type Target = Look<'a>;
-
-    fn deref(&self) -> &Look<'a> {
-        &self.look
-    }
-}
-
 impl Act<'_> {
     /// Who acts, as the log has it.
     pub(crate) fn who(&self) -> Who {
-        self.caller.who()
+        self.look.caller.who()
     }
 
     /// The runtime, acting for the caller.
     pub(crate) fn acting(&self) -> Runtime {
-        let runtime = match self.caller.is_user {
-            true => self.store.runtime.clone(),
-            false => self.store.runtime.for_others(),
+        let runtime = match self.look.caller.is_user {
+            true => self.look.store.runtime.clone(),
+            false => self.look.store.runtime.for_others(),
         };
         runtime.acting_as(self.who()).naming_event(self.event)
     }
 
     /// The store, written to for the caller.
     pub(crate) fn acting_well(&self) -> Stepwell {
-        self.well().acting(Acting { who: Some(self.who()), event: self.event })
+        self.look.well().acting(Acting { who: Some(self.who()), event: self.event })
     }
 
     /// What was recorded for this very request before, should it be sent again. It is looked at:
@@ -137,7 +129,7 @@ impl Act<'_> {
         is_same: impl FnOnce(&Event) -> bool,
     ) -> Result<Option<Recorded>> {
         let Some(name) = &self.event else { return Ok(None) };
-        match self.well().store().event(id, name)? {
+        match self.look.well().store().event(id, name)? {
             Some(done) if !is_same(&done.event) => Err(Problem::other_request()),
             done => Ok(done),
         }
@@ -145,18 +137,18 @@ impl Act<'_> {
 
     /// A text as the log has it: without secrets.
     pub(crate) fn as_recorded(&self, text: &str) -> String {
-        self.well().redactor().redact(text).into_owned()
+        self.look.well().redactor().redact(text).into_owned()
     }
 
     /// What is granted to the caller, whatever they ask for.
     fn grants(&self) -> Grants {
-        let loosest_mode = (!self.site.limits.may_yolo).then_some(Mode::ConfirmSensitive);
-        Grants { is_other: !self.caller.is_user, loosest_mode }
+        let loosest_mode = (!self.look.site.limits.may_yolo).then_some(Mode::ConfirmSensitive);
+        Grants { is_other: !self.look.caller.is_user, loosest_mode }
     }
 
     /// Has a process of its own do something.
     pub(crate) fn launch(&self, work: Work) -> Result<DetachedAnswer> {
-        let launcher = self.site.stores.launcher(&self.store).ok_or_else(|| {
+        let launcher = self.look.site.stores.launcher(&self.look.store).ok_or_else(|| {
             Problem::denied("this server starts nothing").hint("start it with --workspace DIR")
         })?;
         let request = DetachedRequest { who: Some(self.who().name), grants: self.grants(), work };

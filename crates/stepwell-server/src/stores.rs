@@ -10,7 +10,7 @@ use stepwell::{SessionId, Stepwell};
 use stepwell_runtime::Runtime;
 use stepwell_runtime::detached::{Launcher, Program};
 use stepwell_wire::ServedStore;
-use stepwell_workspace::{Host, Notices, RunLogs, Wanted, Well, Workspace};
+use stepwell_workspace::{Host, Notices, Registry, RunLogs, Wanted, Workspace};
 
 use crate::live::{Live, Outlet};
 use crate::problem::{Problem, Result};
@@ -33,7 +33,7 @@ pub(crate) struct OpenStore {
     pub(crate) key: String,
     pub(crate) name: String,
     pub(crate) runtime: Runtime,
-    pub(crate) well: Well,
+    pub(crate) well: Stepwell,
     pub(crate) live: Arc<Live>,
 }
 
@@ -64,7 +64,7 @@ impl Stores {
         workspaces: Workspaces,
         hearing: Hearing,
     ) -> stepwell_workspace::Result<Self> {
-        let well = workspaces.home.make()?;
+        let well = workspaces.home.open_or_create()?;
         let place = &workspaces.home.place;
         let shown = place.team.as_ref().map(|team| team.shown().to_owned());
         let name = shown.unwrap_or_else(|| place.store.clone());
@@ -97,7 +97,7 @@ impl Stores {
         let served = |store: &OpenStore, home| ServedStore {
             key: store.key.clone(),
             name: store.name.clone(),
-            workspace: store.runtime.place.root.display().to_string(),
+            workspace: store.runtime.workspace().place.root.display().to_string(),
             home,
             problem: None,
         };
@@ -126,7 +126,7 @@ impl Stores {
     /// The folders of the user's other stores.
     fn known(&self) -> Vec<PathBuf> {
         let home = &self.workspaces.home;
-        let known = match (self.workspaces.others, home.registry()) {
+        let known = match (self.workspaces.others, Registry::of(&home.host)) {
             (true, Some(registry)) => registry.all().unwrap_or_default(),
             _ => Vec::new(),
         };
@@ -144,8 +144,8 @@ impl Stores {
         let path = found.ok_or_else(no_store)?;
         let host: Host = self.workspaces.home.host.clone();
         let wanted_store = Wanted { store: Some(path.clone()), ..Wanted::default() };
-        let workspace = Workspace::find(host, wanted_store, Notices::to_nobody())?;
-        let well = workspace.open_at_best(&path)?;
+        let workspace = Workspace::locate(host, wanted_store, Notices::to_nobody())?;
+        let well = workspace.open_writable_if_possible(&path)?;
         let store = Arc::new(opened(workspace, well, &path, self.hearing));
         others.insert(wanted.to_owned(), Arc::clone(&store));
         Ok(store)
@@ -154,7 +154,7 @@ impl Stores {
     /// What starts runs in a store.
     pub(crate) fn launcher(&self, store: &OpenStore) -> Option<Launcher> {
         let mut program = self.workspaces.program.clone()?;
-        let place = &store.runtime.place;
+        let place = &store.runtime.workspace().place;
         // The home store is the one that the program finds by itself, as this one did.
         if store.key != self.home.key {
             program.store = vec!["--store".into(), place.store.clone().into_os_string()];
@@ -182,13 +182,13 @@ impl OpenStore {
     }
 }
 
-fn opened(workspace: Workspace, well: Well, name: &Path, hearing: Hearing) -> OpenStore {
+fn opened(workspace: Workspace, well: Stepwell, name: &Path, hearing: Hearing) -> OpenStore {
     // A team's members see what is on record, like everybody.
     let is_heard = hearing == Hearing::Own && workspace.place.team.is_none();
     let heard = is_heard.then(|| workspace.clone());
     let name = name.display().to_string();
     let key = key(Path::new(&name));
-    let live = Arc::new(Live::new(key.clone(), Stepwell::clone(&well), heard));
+    let live = Arc::new(Live::new(key.clone(), well.clone(), heard));
     OpenStore { key, name, runtime: Runtime::new(workspace), well, live }
 }
 

@@ -12,11 +12,12 @@ mod shell;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
+use stepwell::Stepwell;
 
 use stepwell::model::Mode;
 use stepwell::store::query::TrashScope;
 use stepwell_runtime::{Error, Runtime};
-use stepwell_workspace::Workspace;
+use stepwell_workspace::{Workspace, known_stores};
 
 use crate::clean::Clean;
 use crate::driver::{Backstage, Inputs};
@@ -94,9 +95,10 @@ impl RuntimeBackstage {
                 return drop(self.inputs.send(Input::Reply(reply)));
             }
         };
-        let (store, home) = (workspace.shown_store(), self.home.shown_store());
+        let (store, home) =
+            (workspace.place.shown_store(), self.home.workspace().place.shown_store());
         let place = (store != home).then(|| place(&workspace));
-        let runtime = match store == self.runtime.shown_store() {
+        let runtime = match store == self.runtime.workspace().place.shown_store() {
             true => None,
             false if store == home => Some(self.home.clone()),
             false => Some((self.program.runtime)(workspace)),
@@ -110,20 +112,20 @@ impl RuntimeBackstage {
     fn workspace_of(&self, name: &str, store: Option<PathBuf>) -> Result<Workspace, Error> {
         let (here, mut home) = (self.runtime.workspace(), self.home.workspace().clone());
         if let Some(store) = store {
-            if store == here.shown_store() {
+            if store == here.place.shown_store() {
                 return Ok(here.clone());
             }
-            if store != home.shown_store() {
+            if store != home.place.shown_store() {
                 home.go_to_store(&store)?;
             }
             return Ok(home);
         }
-        let is_away = here.shown_store() != home.shown_store();
-        let knows = |well: stepwell_workspace::Well| well.try_find(TrashScope::Kept, name).is_ok();
-        if is_away && here.look()?.is_some_and(knows) {
+        let is_away = here.place.shown_store() != home.place.shown_store();
+        let knows = |well: Stepwell| well.try_find(TrashScope::Kept, name).is_ok();
+        if is_away && here.open_if_present()?.is_some_and(knows) {
             return Ok(here.clone());
         }
-        home.go_to_session(name)?;
+        known_stores::go_to_session(&mut home, name)?;
         Ok(home)
     }
 
@@ -143,7 +145,7 @@ impl RuntimeBackstage {
     fn read_config(&mut self) {
         let again = |runtime: &Runtime| -> Result<Runtime, Error> {
             let mut workspace = runtime.workspace().clone();
-            workspace.read_config()?;
+            workspace.reload_config()?;
             Ok((self.program.runtime)(workspace))
         };
         match (again(&self.home), again(&self.runtime)) {
@@ -162,7 +164,7 @@ impl RuntimeBackstage {
 fn place(workspace: &Workspace) -> StorePlace {
     let settings = &workspace.config.settings;
     StorePlace {
-        store: workspace.shown_store(),
+        store: workspace.place.shown_store(),
         folder: shown_folder(workspace),
         model: Clean::line(&settings.model_name),
         mode: settings.mode.as_str().parse().unwrap_or(Mode::ConfirmSensitive),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::model::Digest;
 
 use crate::atomic_file::replace_private_file;
+use crate::host::Host;
 
 /// The user's known factors.
 #[derive(Clone, Debug)]
@@ -28,9 +29,14 @@ struct Learned {
 const WORTH: f64 = 0.005;
 
 impl Calibrations {
-    /// Those in the user's state folder.
+    /// Those in the state folder of a host, if it has one.
     #[must_use]
-    pub fn below(state: &Path) -> Self {
+    pub fn of(host: &Host) -> Option<Self> {
+        host.state.as_deref().map(Self::below)
+    }
+
+    /// Those in the user's state folder.
+    fn below(state: &Path) -> Self {
         Self { folder: state.join("tokens") }
     }
 

@@ -8,12 +8,13 @@ use std::path::Path;
 use stepwell::model::{Driver, StatusChanged};
 use stepwell::sqlite::Access;
 use stepwell::store::query::{Filter, LedgerRows, Query, TrashScope};
-use stepwell::{SessionId, Status, StopReason};
+use stepwell::{SessionId, Status, Stepwell, StopReason};
 
 use crate::error::Result;
 use crate::heal::heal;
 use crate::notice::Notice;
-use crate::workspace::{Well, Workspace};
+use crate::registry::Registry;
+use crate::workspace::Workspace;
 
 /// What is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,6 +104,15 @@ pub enum Repair {
     Yes,
 }
 
+/// Remembers damage that a reader came upon, so that lists show it. A store that cannot be
+/// written stays as it is.
+pub fn note_damage(workspace: &Workspace, id: &SessionId) {
+    if let Ok(well) = workspace.open_existing(Access::Write) {
+        // Reading it again is what marks it; what it finds was told already.
+        let _ = well.store().maintain().verify(id);
+    }
+}
+
 /// Looks a workspace over. `config_fault` says why its configuration could not be read, if so.
 ///
 /// # Errors
@@ -121,7 +131,7 @@ pub fn examine(
     if place.team.is_none() {
         findings.push(permissions(&place.store, repair));
     }
-    match workspace.existing(Access::Read) {
+    match workspace.open_existing(Access::Read) {
         Ok(well) => {
             findings.push(lock(workspace));
             findings.extend(examine_store(&well)?);
@@ -136,8 +146,8 @@ pub fn examine(
 }
 
 /// What can be seen of the store without changing anything.
-fn examine_store(well: &Well) -> Result<Vec<Finding>> {
-    let file = match well.engine.integrity() {
+fn examine_store(well: &Stepwell) -> Result<Vec<Finding>> {
+    let file = match well.store().maintain().integrity() {
         Ok(found) => found,
         Err(error) => vec![error.to_string()],
     };
@@ -152,7 +162,7 @@ fn examine_store(well: &Well) -> Result<Vec<Finding>> {
             damaged.push(format!("{id} at seq {seq}: {what}"));
         }
     }
-    let stale = well.engine.stale_leases()?.into_iter();
+    let stale = well.store().maintain().stale_leases()?.into_iter();
     let stale = stale.map(|(id, holder)| format!("{id}: {holder} died without giving it back"));
     Ok(vec![
         match file.iter().any(|line: &String| line.contains("search")) {
@@ -172,10 +182,10 @@ fn everywhere() -> Query {
 
 fn repair_store(findings: &mut [Finding], workspace: &Workspace) {
     // A store that cannot be opened for writing has a finding of its own.
-    let Ok(well) = workspace.existing(Access::Write) else { return };
+    let Ok(well) = workspace.open_existing(Access::Write) else { return };
     // Searches do so anyway; whoever repairs saves them the time.
-    let _ = well.engine.catch_up(&|_| {});
-    let whole = || well.engine.integrity().is_ok_and(|found| found.is_empty());
+    let _ = well.store().maintain().catch_up(&|_| {});
+    let whole = || well.store().maintain().integrity().is_ok_and(|found| found.is_empty());
     let told = |repaired: Result<bool>| {
         repaired.unwrap_or_else(|error| {
             workspace.notices.tell(Notice::RepairFailed { why: error.to_string() });
@@ -184,7 +194,7 @@ fn repair_store(findings: &mut [Finding], workspace: &Workspace) {
     };
     for finding in findings.iter_mut().filter(|finding| finding.repair.is_some()) {
         finding.repaired = match finding.check {
-            Check::Store => well.engine.rebuild_search().is_ok() && whole(),
+            Check::Store => well.store().maintain().rebuild_search().is_ok() && whole(),
             Check::Sessions => told(rebuild(&well, workspace)),
             Check::Leases => told(take_back(&well, workspace)),
             _ => finding.repaired,
@@ -193,7 +203,7 @@ fn repair_store(findings: &mut [Finding], workspace: &Workspace) {
 }
 
 /// Rebuilds every session that is known to be damaged. Says whether all are sound now.
-fn rebuild(well: &Well, workspace: &Workspace) -> Result<bool> {
+fn rebuild(well: &Stepwell, workspace: &Workspace) -> Result<bool> {
     let known = well.sessions(everywhere()).collect::<Result<Vec<_>, _>>()?;
     let damaged = known.into_iter().filter(|info| info.damage.is_some());
     let ids: Vec<SessionId> = damaged.map(|info| info.head.id).collect();
@@ -210,9 +220,9 @@ fn rebuild(well: &Well, workspace: &Workspace) -> Result<bool> {
 }
 
 /// Takes every stale lease back, and records the runs that they stood for as interrupted.
-fn take_back(well: &Well, workspace: &Workspace) -> Result<bool> {
+fn take_back(well: &Stepwell, workspace: &Workspace) -> Result<bool> {
     let mut all = true;
-    for (id, _) in well.engine.stale_leases()? {
+    for (id, _) in well.store().maintain().stale_leases()? {
         let recorded = well.lock(&id).and_then(|session| {
             let head = session.info()?.head;
             // Held by us, what the dead one left says that it runs.
@@ -236,7 +246,7 @@ const INTERRUPTED: StatusChanged =
 fn lock(workspace: &Workspace) -> Finding {
     // A write of nothing takes the lock and gives it back.
     let tried = workspace
-        .existing(Access::Write)
+        .open_existing(Access::Write)
         .and_then(|well| Ok(well.store().maintain().restore(&[])?));
     Finding::new(Check::Lock, tried.err().map(|error| error.to_string()).into_iter().collect())
 }
@@ -268,7 +278,7 @@ fn permissions(store: &Path, repair: Repair) -> Finding {
 }
 
 fn known_stores(workspace: &Workspace, repair: Repair) -> Finding {
-    let Some(registry) = workspace.registry() else {
+    let Some(registry) = Registry::of(&workspace.host) else {
         return Finding::new(Check::KnownStores, Vec::new());
     };
     let stores = match registry.all() {

@@ -7,7 +7,7 @@ use stepwell::error::Action;
 use stepwell::log::Head;
 use stepwell::model::EventId;
 use stepwell::store::Span;
-use stepwell::{Error as StoreError, Event, Lane, Remedy, SessionId};
+use stepwell::{Error as StoreError, Event, Lane, Remedy, SessionId, Stepwell};
 use stepwell_files::worktree::worktrees_of;
 use stepwell_formats::{
     Destination, Existing, Format, Handoff, Handover, Losses, Purpose, Takes, Wishes, holds_all,
@@ -15,7 +15,8 @@ use stepwell_formats::{
 };
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::workspace::{Well, Workspace};
+use crate::other_agents::with_homes;
+use crate::workspace::Workspace;
 
 /// A session that another agent can go on with.
 #[derive(Debug)]
@@ -59,76 +60,76 @@ pub enum HandOver {
 /// Where a file lies already, and what it is.
 type Lies = Option<(PathBuf, Wrote)>;
 
-impl Workspace {
-    /// Hands a session over to another agent.
-    ///
-    /// # Errors
-    /// If it runs, is damaged, says nothing that could be gone on with, or the other agent has no
-    /// place for it.
-    pub fn hand_over(
-        &self,
-        well: &Well,
-        id: &SessionId,
-        to: Format,
-        how: HandOver,
-    ) -> Result<Handed> {
-        let info = well.info(id)?;
-        if let Some(damage) = info.damage {
-            return Err(damage.into_error(id).into());
+/// Hands a session over to another agent.
+///
+/// # Errors
+/// If it runs, is damaged, says nothing that could be gone on with, or the other agent has no
+/// place for it.
+pub fn hand_over(
+    workspace: &Workspace,
+    well: &Stepwell,
+    id: &SessionId,
+    to: Format,
+    how: HandOver,
+) -> Result<Handed> {
+    let info = well.info(id)?;
+    if let Some(damage) = info.damage {
+        return Err(damage.into_error(id).into());
+    }
+    if let Some(held) = info.held {
+        return Err(StoreError::Held {
+            session: id.clone(),
+            holder: Box::new(held.holder),
+            expires: held.expires,
         }
-        if let Some(held) = info.held {
-            return Err(StoreError::Held {
-                session: id.clone(),
-                holder: Box::new(held.holder),
-                expires: held.expires,
-            }
-            .into());
-        }
-        let head = info.head;
-        let to = to.for_session(&head);
-        let no_place = || no_handoff(to);
-        let writer = to.writer().ok_or_else(no_place)?;
-        let lanes = well.store().lanes(id)?;
-        let silent = lanes.get(&Lane::main()).is_none_or(|lane| lane.messages == 0);
-        let takes_flows = to.successor().is_some_and(|it| it.takes == Takes::Flows);
-        if silent && !takes_flows {
-            let why = format!("{id} has no conversation that {to} could continue");
-            let action = if head.flow.is_some() { Action::HandOver } else { Action::Show };
-            return Err(Error::invalid(why).helped_by(Remedy::Session(action, id.clone())));
-        }
-        let workspace = self.handoff_folder(&head);
-        let ask = |uuid: &str| {
-            let handover = Handover { head: &head, uuid, workspace: &workspace };
-            self.ask_homes(|homes| writer.handoff(&handover, homes)).ok_or_else(no_place)
-        };
-        let (handoff, lies) = match untouched(well, &head, to)? {
-            Some(own) => match ask(&own)? {
-                handoff if is_free(&handoff, &head) => (handoff, None),
-                handoff => match found(well, &head, to, &handoff)? {
-                    Some(lies) => (handoff, Some(lies)),
-                    // What lies under its name is older, or another one.
-                    None => anew(&head, ask)?,
-                },
+        .into());
+    }
+    let head = info.head;
+    let to = to.for_session(&head);
+    let no_place = || no_handoff(to);
+    let writer = to.writer().ok_or_else(no_place)?;
+    let lanes = well.store().lanes(id)?;
+    let silent = lanes.get(&Lane::main()).is_none_or(|lane| lane.messages == 0);
+    let takes_flows = to.successor().is_some_and(|it| it.takes == Takes::Flows);
+    if silent && !takes_flows {
+        let why = format!("{id} has no conversation that {to} could continue");
+        let action = if head.flow.is_some() { Action::HandOver } else { Action::Show };
+        return Err(Error::invalid(why).helped_by(Remedy::Session(action, id.clone())));
+    }
+    let folder = folder_for(workspace, &head);
+    let ask = |uuid: &str| {
+        let handover = Handover { head: &head, uuid, workspace: &folder };
+        with_homes(workspace, |homes| writer.handoff(&handover, homes)).ok_or_else(no_place)
+    };
+    let (handoff, lies) = match untouched(well, &head, to)? {
+        Some(own) => match ask(&own)? {
+            handoff if is_free(&handoff, &head) => (handoff, None),
+            handoff => match found(well, &head, to, &handoff)? {
+                Some(lies) => (handoff, Some(lies)),
+                // What lies under its name is older, or another one.
+                None => anew(&head, ask)?,
             },
-            None => anew(&head, ask)?,
-        };
-        let (file, wrote) = match (lies, how) {
-            (Some(lies), _) => lies,
-            (None, HandOver::DryRun) => (handoff.path.clone(), Wrote::Would),
-            (None, HandOver::Write) => (handoff.path.clone(), write(well, id, to, &handoff)?),
-        };
-        let Handoff { command, folder, .. } = handoff;
-        Ok(Handed { session: id.clone(), format: to, file, folder, command, wrote })
-    }
+        },
+        None => anew(&head, ask)?,
+    };
+    let (file, wrote) = match (lies, how) {
+        (Some(lies), _) => lies,
+        (None, HandOver::DryRun) => (handoff.path.clone(), Wrote::Would),
+        (None, HandOver::Write) => (handoff.path.clone(), write(well, id, to, &handoff)?),
+    };
+    let Handoff { command, folder, .. } = handoff;
+    Ok(Handed { session: id.clone(), format: to, file, folder, command, wrote })
+}
 
-    /// The folder that a session works in: its own if that is there, else this one.
-    fn handoff_folder(&self, head: &Head) -> PathBuf {
-        if worktrees_of(head).is_some() {
-            return self.session_folder(Some(head)).unwrap_or_else(|_| self.place.root.clone());
-        }
-        let own = PathBuf::from(&head.workspace);
-        if own.is_absolute() && own.is_dir() { own } else { self.place.root.clone() }
+/// The folder that a session works in: its own if that is there, else this one.
+fn folder_for(workspace: &Workspace, head: &Head) -> PathBuf {
+    if worktrees_of(head).is_some() {
+        return workspace
+            .session_folder(Some(head))
+            .unwrap_or_else(|_| workspace.place.root.clone());
     }
+    let own = PathBuf::from(&head.workspace);
+    if own.is_absolute() && own.is_dir() { own } else { workspace.place.root.clone() }
 }
 
 fn no_handoff(to: Format) -> Error {
@@ -136,7 +137,7 @@ fn no_handoff(to: Format) -> Error {
     Error::refused(ErrorKind::Absent, why).helped_by(Remedy::SetVariable("HOME".to_owned()))
 }
 
-fn write(well: &Well, id: &SessionId, to: Format, handoff: &Handoff) -> Result<Wrote> {
+fn write(well: &Stepwell, id: &SessionId, to: Format, handoff: &Handoff) -> Result<Wrote> {
     let path = &handoff.path;
     let writer = to.writer().ok_or_else(|| no_handoff(to))?;
     if let Some(parent) = path.parent() {
@@ -164,7 +165,7 @@ fn is_free(handoff: &Handoff, head: &Head) -> bool {
 
 /// The file under the session's own name there, if it holds all that is here: the one that the
 /// session came from, or a copy of it.
-fn found(well: &Well, head: &Head, to: Format, handoff: &Handoff) -> Result<Lies> {
+fn found(well: &Stepwell, head: &Head, to: Format, handoff: &Handoff) -> Result<Lies> {
     if let Some(path) = origin_of(head).filter(|path| is_found(path, handoff)) {
         // Transcripts only grow: one that is shorter now is another one.
         let read = head.facts.provenance.as_ref().and_then(|it| it.bytes);
@@ -176,7 +177,7 @@ fn found(well: &Well, head: &Head, to: Format, handoff: &Handoff) -> Result<Lies
 }
 
 /// The session's name there, if it came from there and nothing was said here since.
-fn untouched(well: &Well, head: &Head, to: Format) -> Result<Option<String>> {
+fn untouched(well: &Stepwell, head: &Head, to: Format) -> Result<Option<String>> {
     let Some(source) = head.source.as_ref().filter(|source| source.system == to.as_str()) else {
         return Ok(None);
     };

@@ -6,29 +6,27 @@
 use std::collections::BTreeMap;
 
 use stepwell::model::{Digest, FileState, Kind};
-use stepwell::sqlite::Access;
-use stepwell::{Error as StoreError, Event, SessionId, Store};
+use stepwell::{Error as StoreError, Event, SessionId, Stepwell, Store};
 use stepwell_files::safe_fs::Content;
 use stepwell_files::safe_path::{Exact, Root, SafePath};
 
 use crate::error::Result;
-use crate::workspace::{Well, Workspace};
+use crate::known_stores::{self, Opening};
+use crate::workspace::Workspace;
 
 /// Puts whole contents in the place of those that a session's files name and that are damaged or
 /// gone. What is whole nowhere stays as it is.
 ///
 /// # Errors
 /// If the store cannot be read or written.
-pub(crate) fn heal(well: &Well, session: &SessionId, workspace: &Workspace) -> Result<()> {
+pub(crate) fn heal(well: &Stepwell, session: &SessionId, workspace: &Workspace) -> Result<()> {
     let store = well.store();
     let mut others = None;
     for (digest, path) in damaged(&**store, session)? {
         let whole = in_folder(well, session, &path, workspace).filter(|it| digest.matches(it));
         let whole = whole.or_else(|| {
-            let others = others.get_or_insert_with(|| {
-                let read = |it: &Workspace, folder: &_| it.open(folder, Access::Read);
-                workspace.everywhere(read)
-            });
+            let others =
+                others.get_or_insert_with(|| known_stores::open_all(workspace, Opening::Read));
             others.iter().find_map(|other| other.well.store().blob(&digest).ok())
         });
         if let Some(bytes) = whole {
@@ -57,7 +55,7 @@ fn damaged(store: &dyn Store, session: &SessionId) -> Result<BTreeMap<Digest, St
 
 /// What stands at a path in the folder that a session works in.
 fn in_folder(
-    well: &Well,
+    well: &Stepwell,
     session: &SessionId,
     path: &str,
     workspace: &Workspace,

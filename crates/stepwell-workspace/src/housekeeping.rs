@@ -14,12 +14,13 @@ use stepwell::{Error, SessionId, SessionInfo, Stepwell};
 use stepwell_postgres::Retention;
 
 use crate::atomic_file::replace_private_file;
-use crate::engine::Engine;
+use crate::engine::team_store;
 use crate::error::Result;
+use crate::ledger;
 use crate::ledger::LedgerWanted;
 use crate::notice::Notice;
 use crate::run_logs::RunLogs;
-use crate::workspace::{Well, Workspace};
+use crate::workspace::Workspace;
 
 /// A day.
 pub const DAY: Duration = Duration::from_secs(86_400);
@@ -36,8 +37,8 @@ struct Rules {
 }
 
 /// The rules of a store: those that the owner of a team's store made, or the user's own.
-fn rules(workspace: &Workspace, well: &Well) -> Result<Rules> {
-    if let Engine::Postgres(store) = &well.engine {
+fn rules(workspace: &Workspace, well: &Stepwell) -> Result<Rules> {
+    if let Some(store) = team_store(well) {
         let Retention { days, cleanup_after_days } = store.retention()?;
         let cleanup = cleanup_after_days.map(|days| DAY * days);
         return Ok(Rules { retention_days: days, cleanup, agents: cleanup });
@@ -55,7 +56,7 @@ fn rules(workspace: &Workspace, well: &Well) -> Result<Rules> {
 ///
 /// # Errors
 /// If a team's store cannot be asked.
-pub fn retention(workspace: &Workspace, well: &Well) -> Result<Duration> {
+pub fn retention(workspace: &Workspace, well: &Stepwell) -> Result<Duration> {
     Ok(DAY * rules(workspace, well)?.retention_days)
 }
 
@@ -69,7 +70,7 @@ pub fn cleanup_age(workspace: &Workspace) -> Duration {
 ///
 /// It is done apart from what the user asked for, which was kept already: if it fails, that is a
 /// notice.
-pub fn tidy(workspace: &Workspace, well: &Well) {
+pub fn tidy(workspace: &Workspace, well: &Stepwell) {
     // A run's own command erases nothing, also not by the way: whose settings it reads is its choice.
     if workspace.host.environment.is_in_run() {
         return;
@@ -79,7 +80,7 @@ pub fn tidy(workspace: &Workspace, well: &Well) {
     }
 }
 
-fn try_tidy(workspace: &Workspace, well: &Well) -> Result<()> {
+fn try_tidy(workspace: &Workspace, well: &Stepwell) -> Result<()> {
     let rules = rules(workspace, well)?;
     let older_than = DAY * rules.retention_days;
     let removal = empty_trash(workspace, well, older_than, Whose::Mine)?;
@@ -117,7 +118,7 @@ pub enum Whose {
 ///
 /// # Errors
 /// If the store cannot be read.
-pub fn plan_cleanup(well: &Well, policy: &Policy, whose: Whose) -> Result<Plan> {
+pub fn plan_cleanup(well: &Stepwell, policy: &Policy, whose: Whose) -> Result<Plan> {
     let plan = well.plan_cleanup(policy)?;
     let ids: Vec<SessionId> = plan.take.iter().map(|item| item.id.clone()).collect();
     Ok(plan.but(&of_others(well, &ids, whose)?))
@@ -128,17 +129,17 @@ pub fn plan_cleanup(well: &Well, policy: &Policy, whose: Whose) -> Result<Plan> 
 ///
 /// # Errors
 /// If the server cannot be asked.
-pub fn of_others(well: &Well, ids: &[SessionId], whose: Whose) -> Result<BTreeSet<SessionId>> {
-    match (&well.engine, whose) {
-        (Engine::Postgres(store), Whose::Mine) => Ok(store.with_others(ids)?),
+pub fn of_others(well: &Stepwell, ids: &[SessionId], whose: Whose) -> Result<BTreeSet<SessionId>> {
+    match (team_store(well), whose) {
+        (Some(store), Whose::Mine) => Ok(store.with_others(ids)?),
         _ => Ok(BTreeSet::new()),
     }
 }
 
 /// Gives the space of what was erased back to the disk. The erasing was kept already: if this
 /// fails, that is a notice.
-pub fn shrink(workspace: &Workspace, well: &Well) {
-    if let Err(error) = well.engine.shrink() {
+pub fn shrink(workspace: &Workspace, well: &Stepwell) {
+    if let Err(error) = well.store().maintain().shrink() {
         workspace.notices.tell(Notice::warning("the space was not given back to the disk", &error));
     }
 }
@@ -147,7 +148,7 @@ pub fn shrink(workspace: &Workspace, well: &Well) {
 /// files get whole again, which is named, nor those that it would go with.
 pub fn empty_trash(
     workspace: &Workspace,
-    well: &Well,
+    well: &Stepwell,
     older_than: Duration,
     whose: Whose,
 ) -> Result<Removal> {
@@ -175,14 +176,14 @@ pub fn empty_trash(
 /// How many commits sessions made that are about to go: only what is known now can be told later.
 fn commits_of(
     workspace: &Workspace,
-    well: &Well,
+    well: &Stepwell,
     going: &[SessionId],
 ) -> Result<BTreeMap<SessionId, usize>> {
     let takes = |info: &SessionInfo| going.contains(&info.head.id);
     let query =
         Query { filter: Filter { family: Family::Roots, ..Filter::default() }, ..Query::default() };
     let wanted = LedgerWanted { root: &workspace.place.root, query, takes: &takes };
-    let lines = workspace.ledger(well, wanted)?.lines.into_iter();
+    let lines = ledger::read(&workspace, well, wanted)?.lines.into_iter();
     Ok(lines.filter_map(|line| Some((line.came.head.id, line.commits?))).collect())
 }
 
@@ -192,7 +193,7 @@ fn commits_of(
 /// If a rewind of it can still be finished, or it runs.
 pub fn purge(
     workspace: &Workspace,
-    well: &Well,
+    well: &Stepwell,
     id: &SessionId,
     can_finish: CanFinish<'_>,
 ) -> Result<Vec<SessionId>> {

@@ -49,32 +49,34 @@ pub struct LedgerLines {
     pub left_out: Vec<(SessionId, stepwell::Error)>,
 }
 
-impl Workspace {
-    /// What came of the sessions of a store.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn ledger(&self, well: &Stepwell, wanted: LedgerWanted<'_>) -> Result<LedgerLines> {
-        let LedgerWanted { root, query, takes } = wanted;
-        let ledger = well.ledger(query, takes)?;
-        let since = ledger.rows.iter().map(|row| row.head.created_at).min();
-        let made = since.and_then(|since| Commits::since(root, since));
-        let estimates = Estimates::new(self);
-        let mut lines = LedgerLines { lines: Vec::new(), left_out: ledger.left_out };
-        for came in ledger.rows {
-            // What was counted before stays as it was.
-            let counted = told_commits(&came.head);
-            let made = made.as_ref().filter(|_| counted.is_none() && is_here(&came.head, root));
-            let commits = match (counted, made) {
-                (None, Some(made)) => commits_of(well, &came, made)?,
-                (counted, _) => counted,
-            };
-            let estimate = estimates.of(&came.head, &came.spent);
-            lines.lines.push(LedgerLine { came, commits, estimate });
-        }
-        lines.leave_out_twins();
-        Ok(lines)
+/// What came of the sessions of a store.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn read(
+    workspace: &Workspace,
+    well: &Stepwell,
+    wanted: LedgerWanted<'_>,
+) -> Result<LedgerLines> {
+    let LedgerWanted { root, query, takes } = wanted;
+    let ledger = well.ledger(query, takes)?;
+    let since = ledger.rows.iter().map(|row| row.head.created_at).min();
+    let made = since.and_then(|since| Commits::since(root, since));
+    let estimates = Estimates::new(workspace);
+    let mut lines = LedgerLines { lines: Vec::new(), left_out: ledger.left_out };
+    for came in ledger.rows {
+        // What was counted before stays as it was.
+        let counted = told_commits(&came.head);
+        let made = made.as_ref().filter(|_| counted.is_none() && is_here(&came.head, root));
+        let commits = match (counted, made) {
+            (None, Some(made)) => commits_of(well, &came, made)?,
+            (counted, _) => counted,
+        };
+        let estimate = estimates.of(&came.head, &came.spent);
+        lines.lines.push(LedgerLine { came, commits, estimate });
     }
+    lines.leave_out_twins();
+    Ok(lines)
 }
 
 impl LedgerLines {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stepwell::Stepwell;
 use stepwell::store::STORE_FOLDER;
+use stepwell::store::query::Filter;
 use stepwell_postgres::Address;
 
 use crate::error::{Error, Result};
@@ -72,6 +73,31 @@ impl Location {
     pub fn shared(self, address: Address) -> Self {
         let store = self.root.join(STORE_FOLDER);
         Self { store, found: Found::Named, team: Some(address), ..self }
+    }
+
+    /// What the store is called among the user's: its folder, or its address as it may be shown.
+    #[must_use]
+    pub fn shown_store(&self) -> PathBuf {
+        self.team.as_ref().map_or_else(|| self.store.clone(), |team| team.shown().to_owned())
+    }
+
+    /// The store's file, without links in the way to it.
+    #[must_use]
+    pub fn database(&self) -> PathBuf {
+        let folder = self.store.canonicalize().unwrap_or_else(|_| self.store.clone());
+        folder.join("stepwell.db")
+    }
+
+    /// Narrows a filter to sessions of this workspace. A store in its workspace has no others,
+    /// and moves with it.
+    #[must_use]
+    pub fn narrow(&self, filter: Filter) -> Filter {
+        let usual = self.store.file_name().is_some_and(|name| name == STORE_FOLDER);
+        match self.team.is_some() || !usual {
+            // As a session notes where it works.
+            true => Filter { workspace: Some(self.root.display().to_string()), ..filter },
+            false => filter,
+        }
     }
 
     /// Is there a store?

@@ -9,18 +9,18 @@ use std::path::{Path, PathBuf};
 use stepwell::model::Driver;
 use stepwell::sqlite::Access;
 use stepwell::store::query::{Family, Filter, Query, Sort};
-use stepwell::{Event, SessionInfo, Status};
+use stepwell::{Event, SessionInfo, Status, Stepwell};
 use stepwell_formats::{state_markdown, tasks_markdown};
 
 use crate::error::{Error, Result};
 use crate::locked_file;
 use crate::notice::{Notice, Notices};
-use crate::workspace::{Well, Workspace};
+use crate::workspace::Workspace;
 
 /// Keeps the files current.
 #[derive(Debug)]
 pub struct Mirror {
-    well: Well,
+    well: Stepwell,
     folder: PathBuf,
     notices: Notices,
 }
@@ -92,14 +92,12 @@ fn complain(notices: &Notices, error: &Error) {
     notices.tell(Notice::warning("STATE.md and TASKS.md are not current", &error));
 }
 
-impl Workspace {
-    /// Brings `STATE.md` and `TASKS.md` up to date, if this workspace's store may have changed.
-    pub fn refresh_mirror(&self) {
-        if self.has_written()
-            && let Some(mirror) = Mirror::of(self)
-        {
-            mirror.refresh();
-        }
+/// Brings `STATE.md` and `TASKS.md` up to date, if this workspace's store may have changed.
+pub fn refresh(workspace: &Workspace) {
+    if workspace.has_written()
+        && let Some(mirror) = Mirror::of(workspace)
+    {
+        mirror.refresh();
     }
 }
 

@@ -15,26 +15,24 @@ pub struct AgentPlace {
     pub path: PathBuf,
 }
 
-impl Workspace {
-    /// Asks something that depends on where other agents' things are.
-    pub fn ask_homes<T>(&self, question: impl FnOnce(&Homes<'_>) -> T) -> T {
-        let variable = |name: &str| self.host.variable(name).map(PathBuf::from);
-        question(&Homes {
-            home: self.host.home.as_deref(),
-            data: self.host.data.as_deref(),
-            workspace: Some(&self.place.root),
-            variable: &variable,
-        })
-    }
+/// Asks something that depends on where other agents' things are.
+pub fn with_homes<T>(workspace: &Workspace, question: impl FnOnce(&Homes<'_>) -> T) -> T {
+    let variable = |name: &str| workspace.host.variable(name).map(PathBuf::from);
+    question(&Homes {
+        home: workspace.host.home.as_deref(),
+        data: workspace.host.data.as_deref(),
+        workspace: Some(&workspace.place.root),
+        variable: &variable,
+    })
+}
 
-    /// The places that are there, of one format or of all.
-    #[must_use]
-    pub fn agent_places(&self, only: Option<Format>) -> Vec<AgentPlace> {
-        let formats = Format::all().filter(|format| only.is_none_or(|only| only == *format));
-        let places = formats.flat_map(|format| {
-            let paths = self.ask_homes(|homes| format.places(homes)).into_iter();
-            paths.map(move |path| AgentPlace { format, path })
-        });
-        places.filter(|place| place.path.exists()).collect()
-    }
+/// The places that are there, of one format or of all.
+#[must_use]
+pub fn places(workspace: &Workspace, only: Option<Format>) -> Vec<AgentPlace> {
+    let formats = Format::all().filter(|format| only.is_none_or(|only| only == *format));
+    let places = formats.flat_map(|format| {
+        let paths = with_homes(workspace, |homes| format.places(homes)).into_iter();
+        paths.map(move |path| AgentPlace { format, path })
+    });
+    places.filter(|place| place.path.exists()).collect()
 }

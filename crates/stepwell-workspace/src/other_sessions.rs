@@ -18,6 +18,8 @@ use stepwell_formats::{
 
 use crate::error::{Error, Result};
 use crate::locked_file::{lock, read};
+use crate::other_agents::places;
+use crate::ownership;
 use crate::workspace::Workspace;
 
 /// How much of a title or a prompt is kept, in characters.
@@ -212,66 +214,69 @@ fn front(text: &str) -> String {
     line.chars().take(KEPT).collect()
 }
 
-impl Workspace {
-    /// Other agents' sessions, if the user switched their index on: as they were found last.
-    ///
-    /// # Errors
-    /// If the index cannot be read or understood.
-    pub fn other_sessions(&self) -> Result<Option<OtherSessions>> {
-        let Some(path) = self.other_sessions_file() else { return Ok(None) };
-        let text = read(&path).map_err(Error::file(&path, "reading it"))?;
-        // One of another version, or a damaged one, is made anew.
-        let known = text.and_then(|text| serde_json::from_str(&text).ok());
-        Ok(Some(known.unwrap_or_default()))
-    }
+/// Other agents' sessions, if the user switched their index on: as they were found last.
+///
+/// # Errors
+/// If the index cannot be read or understood.
+pub fn known(workspace: &Workspace) -> Result<Option<OtherSessions>> {
+    let Some(path) = index_file(workspace) else { return Ok(None) };
+    let text = read(&path).map_err(Error::file(&path, "reading it"))?;
+    // One of another version, or a damaged one, is made anew.
+    let known = text.and_then(|text| serde_json::from_str(&text).ok());
+    Ok(Some(known.unwrap_or_default()))
+}
 
-    /// The same, brought up to date with what other agents did meanwhile.
-    ///
-    /// # Errors
-    /// If the index cannot be read or written.
-    pub fn refresh_other_sessions(&self) -> Result<Option<OtherSessions>> {
-        let Some(path) = self.other_sessions_file() else { return Ok(None) };
-        let fault = || Error::file(&path, "writing it");
-        if let Some(folder) = path.parent() {
-            let mut private = std::fs::DirBuilder::new();
-            private.recursive(true).mode(0o700).create(folder).map_err(fault())?;
-        }
-        let held = lock(&path.with_extension("lock")).map_err(fault())?;
-        let mut known = self.other_sessions()?.unwrap_or_default();
-        let places = self.agent_places(None).into_iter();
-        let places: Vec<_> = places.map(|place| (place.format, place.path)).collect();
-        known.refresh(&places);
-        let text = serde_json::to_string(&known).unwrap_or_default();
-        held.write(&path, &text).map_err(fault())?;
-        Ok(Some(known))
+/// The same, brought up to date with what other agents did meanwhile.
+///
+/// # Errors
+/// If the index cannot be read or written.
+pub fn refresh(workspace: &Workspace) -> Result<Option<OtherSessions>> {
+    let Some(path) = index_file(workspace) else { return Ok(None) };
+    let fault = || Error::file(&path, "writing it");
+    if let Some(folder) = path.parent() {
+        let mut private = std::fs::DirBuilder::new();
+        private.recursive(true).mode(0o700).create(folder).map_err(fault())?;
     }
+    let held = lock(&path.with_extension("lock")).map_err(fault())?;
+    let mut known = known(workspace)?.unwrap_or_default();
+    let places = places(workspace, None).into_iter();
+    let places: Vec<_> = places.map(|place| (place.format, place.path)).collect();
+    known.refresh(&places);
+    let text = serde_json::to_string(&known).unwrap_or_default();
+    held.write(&path, &text).map_err(fault())?;
+    Ok(Some(known))
+}
 
-    /// Imports another agent's session that the index knows by the name that it would have here.
-    /// None, if it knows none of that name.
-    ///
-    /// # Errors
-    /// If the index cannot be read, or the session cannot be imported.
-    pub fn import_other(&self, id: &SessionId) -> Result<Option<SessionId>> {
-        let Some(known) = self.refresh_other_sessions()? else { return Ok(None) };
-        let found = known.find("").into_iter().find(|it| it.id == id.as_str()).cloned();
-        let Some((OtherSession { path, .. }, format)) =
-            found.and_then(|it| it.system.parse::<Format>().ok().map(|format| (it, format)))
-        else {
-            return Ok(None);
-        };
-        let well = self.make()?;
-        let report = take_in(&well, Mode::Write, format, &path);
-        self.own_import(&path, report.sessions.iter().map(|taken| taken.id.clone()));
-        let taken = report.sessions.into_iter().find(|taken| taken.id == *id);
-        match (taken, report.fault) {
-            (Some(taken), _) => Ok(Some(taken.id)),
-            (None, Some(fault)) => Err(fault.into()),
-            (None, None) => Ok(None),
-        }
+/// Imports another agent's session that the index knows by the name that it would have here.
+/// None, if it knows none of that name.
+///
+/// # Errors
+/// If the index cannot be read, or the session cannot be imported.
+pub fn import(workspace: &Workspace, id: &SessionId) -> Result<Option<SessionId>> {
+    let Some(known) = refresh(workspace)? else { return Ok(None) };
+    let found = known.find("").into_iter().find(|it| it.id == id.as_str()).cloned();
+    let Some((OtherSession { path, .. }, format)) =
+        found.and_then(|it| it.system.parse::<Format>().ok().map(|format| (it, format)))
+    else {
+        return Ok(None);
+    };
+    let well = workspace.open_or_create()?;
+    let report = take_in(&well, Mode::Write, format, &path);
+    ownership::mark_imported(
+        &workspace,
+        &path,
+        report.sessions.iter().map(|taken| taken.id.clone()),
+    );
+    let taken = report.sessions.into_iter().find(|taken| taken.id == *id);
+    match (taken, report.fault) {
+        (Some(taken), _) => Ok(Some(taken.id)),
+        (None, Some(fault)) => Err(fault.into()),
+        (None, None) => Ok(None),
     }
+}
 
-    fn other_sessions_file(&self) -> Option<PathBuf> {
-        let state = self.host.state.as_deref().filter(|_| self.config.settings.index_others)?;
-        Some(state.join("other-sessions.json"))
-    }
+fn index_file(workspace: &Workspace) -> Option<PathBuf> {
+    let state =
+        workspace.host.state.as_deref().filter(|_| workspace.config.settings.index_others)?;
+    Some(state.join("other-sessions.json"))
 }

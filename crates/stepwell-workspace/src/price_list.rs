@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use stepwell_catalog::price::list::List;
 
 use crate::atomic_file::replace_users_file;
+use crate::host::Host;
 
 /// A list is smaller than this; the one that ships is a fiftieth of it.
 const LARGEST: u64 = 8 << 20;
@@ -36,9 +37,14 @@ pub enum NoPriceList {
 }
 
 impl PriceListFile {
-    /// Below the folder where things are remembered for the user.
+    /// The file in the state folder of a host, if it has one.
     #[must_use]
-    pub fn below(state: &Path) -> Self {
+    pub fn of(host: &Host) -> Option<Self> {
+        host.state.as_deref().map(Self::below)
+    }
+
+    /// Below the folder where things are remembered for the user.
+    fn below(state: &Path) -> Self {
         Self(state.join("prices.json"))
     }
 

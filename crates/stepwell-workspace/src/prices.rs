@@ -11,68 +11,70 @@ use stepwell_catalog::price::{Price, Prices};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::notice::Notice;
-use crate::price_list::NoPriceList;
+use crate::price_list::{NoPriceList, PriceListFile};
 use crate::workspace::Workspace;
 
 /// Whose models are shown unasked.
 const VENDORS: [&str; 4] = ["anthropic", "gemini", "ollama", "openai"];
 
-impl Workspace {
-    /// The newest list of prices that there is, and why it is not the user's if theirs cannot be
-    /// read.
-    #[must_use]
-    pub fn newest_price_list(&self) -> (List, Option<NoPriceList>) {
-        match self.price_list() {
-            Some(file) => file.newest(),
-            None => (List::shipped(), None),
-        }
+/// The newest list of prices that there is, and why it is not the user's if theirs cannot be
+/// read.
+#[must_use]
+pub fn newest_list(workspace: &Workspace) -> (List, Option<NoPriceList>) {
+    match PriceListFile::of(&workspace.host) {
+        Some(file) => file.newest(),
+        None => (List::shipped(), None),
     }
+}
 
-    /// The user's prices: those of a list, and their own over it.
-    ///
-    /// # Errors
-    /// If prices in the configuration are none.
-    pub fn prices_over(&self, list: List) -> Result<Prices> {
-        let prices = Prices::of(Arc::new(list)).with(&self.config.prices);
-        prices.map_err(|error| Error::refused(ErrorKind::Config, error.to_string()))
-    }
+/// The user's prices: those of a list, and their own over it.
+///
+/// # Errors
+/// If prices in the configuration are none.
+pub fn with_list(workspace: &Workspace, list: List) -> Result<Prices> {
+    let prices = Prices::of(Arc::new(list)).with(&workspace.config.prices);
+    prices.map_err(|error| Error::refused(ErrorKind::Config, error.to_string()))
+}
 
-    /// The models whose names hold this part; without one, those of the vendors that Stepwell knows
-    /// by itself and of the configuration. And how many others there are.
-    #[must_use]
-    pub fn prices_shown(&self, all: &Prices, part: Option<&str>) -> (Vec<(String, Price)>, usize) {
-        let (mut shown, mut others) = (Vec::new(), 0);
-        for provider in all.providers() {
-            for (model, price) in &*all.models(provider) {
-                let name = format!("{provider}/{model}");
-                let wanted = match part {
-                    Some(part) => name.contains(part),
-                    None => VENDORS.contains(&provider) || self.config.prices.contains_key(&name),
-                };
-                match wanted {
-                    true => shown.push((name, price.clone())),
-                    false => others += 1,
-                }
+/// The models whose names hold this part; without one, those of the vendors that Stepwell knows
+/// by itself and of the configuration. And how many others there are.
+#[must_use]
+pub fn shown(
+    workspace: &Workspace,
+    all: &Prices,
+    part: Option<&str>,
+) -> (Vec<(String, Price)>, usize) {
+    let (mut shown, mut others) = (Vec::new(), 0);
+    for provider in all.providers() {
+        for (model, price) in &*all.models(provider) {
+            let name = format!("{provider}/{model}");
+            let wanted = match part {
+                Some(part) => name.contains(part),
+                None => VENDORS.contains(&provider) || workspace.config.prices.contains_key(&name),
+            };
+            match wanted {
+                true => shown.push((name, price.clone())),
+                false => others += 1,
             }
         }
-        (shown, others)
     }
+    (shown, others)
+}
 
-    /// The user's prices: the newest list, and their own over it. A list that cannot be read is a
-    /// notice.
-    ///
-    /// # Errors
-    /// If prices in the configuration are none.
-    pub fn prices(&self) -> Result<Prices> {
-        let (list, why) = self.newest_price_list();
-        if let Some(why) = why {
-            self.notices.tell(Notice::warning(
-                "the newest prices are not read, and those that ship are used",
-                &why,
-            ));
-        }
-        self.prices_over(list)
+/// The user's prices: the newest list, and their own over it. A list that cannot be read is a
+/// notice.
+///
+/// # Errors
+/// If prices in the configuration are none.
+pub fn current(workspace: &Workspace) -> Result<Prices> {
+    let (list, why) = newest_list(workspace);
+    if let Some(why) = why {
+        workspace.notices.tell(Notice::warning(
+            "the newest prices are not read, and those that ship are used",
+            &why,
+        ));
     }
+    with_list(workspace, list)
 }
 
 /// What sessions may have cost of which nobody said it. The prices are read when one is asked for.
@@ -106,7 +108,7 @@ impl<'a> Estimates<'a> {
         if spent.unpriced == 0 {
             return None;
         }
-        let prices = self.prices.get_or_init(|| self.workspace.prices().ok()).as_ref()?;
+        let prices = self.prices.get_or_init(|| current(&self.workspace).ok()).as_ref()?;
         let (model, provider) = (&head.model, head.model_provider());
         let Some(before) = &head.imported else {
             let cost = prices.estimate(provider, model, spent)?;

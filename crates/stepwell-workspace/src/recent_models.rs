@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use stepwell::Remedy;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::host::Host;
 use crate::locked_file::{lock, read};
 
 /// What is remembered, in the form of M31A's `recent_models.json`.
@@ -117,9 +118,14 @@ pub struct RecentModelsFile {
 }
 
 impl RecentModelsFile {
-    /// The file in the user's state folder.
+    /// The file in the state folder of a host, if it has one.
     #[must_use]
-    pub fn below(state: &Path) -> Self {
+    pub fn of(host: &Host) -> Option<Self> {
+        host.state.as_deref().map(Self::below)
+    }
+
+    /// The file in the user's state folder.
+    fn below(state: &Path) -> Self {
         Self { path: state.join("models.json") }
     }
 

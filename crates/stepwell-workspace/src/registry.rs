@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use stepwell::model::Digest;
 
 use crate::atomic_file::replace_private_file;
+use crate::host::Host;
 
 /// The user's known stores.
 #[derive(Clone, Debug)]
@@ -18,9 +19,14 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The registry in the user's state folder.
+    /// The registry in the state folder of a host, if it has one.
     #[must_use]
-    pub fn below(state: &Path) -> Self {
+    pub fn of(host: &Host) -> Option<Self> {
+        host.state.as_deref().map(Self::below)
+    }
+
+    /// The registry in the user's state folder.
+    fn below(state: &Path) -> Self {
         Self { folder: state.join("stores") }
     }
 

@@ -3,10 +3,11 @@
 use stepwell::log::Head;
 use stepwell::model::Driver;
 use stepwell::store::query::{Family, Filter, Query};
-use stepwell::{SessionId, Status};
+use stepwell::{SessionId, Status, Stepwell};
 
 use crate::error::Result;
-use crate::workspace::{Well, Workspace};
+use crate::ownership;
+use crate::workspace::Workspace;
 
 /// How sessions stand that can be resumed.
 const RESUMABLE: [Status; 4] =
@@ -24,39 +25,35 @@ pub enum Newest {
     Anyones,
 }
 
-impl Workspace {
-    /// The newest session that can be resumed.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn newest_to_resume(&self, well: &Well, newest: Newest) -> Result<Option<SessionId>> {
-        let filter = Filter { status: RESUMABLE.to_vec(), ..Filter::default() };
-        match newest {
-            Newest::Anyones => newest_of(well, filter, |_| Ok(true)),
-            Newest::Own => {
-                newest_of(well, self.narrowed(filter), |head| self.is_to_resume(well, head))
-            }
-            Newest::OwnUnasked => newest_of(well, self.narrowed(filter), |head| {
-                let waits = head.never_ran() || head.was_stopped();
-                Ok(!waits && self.is_to_resume(well, head)?)
-            }),
-        }
+/// The newest session that can be resumed.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn newest(workspace: &Workspace, well: &Stepwell, newest: Newest) -> Result<Option<SessionId>> {
+    let filter = Filter { status: RESUMABLE.to_vec(), ..Filter::default() };
+    match newest {
+        Newest::Anyones => newest_of(well, filter, |_| Ok(true)),
+        Newest::Own => newest_of(well, workspace.place.narrow(filter), |head| {
+            ownership::may_resume(&workspace, well, head)
+        }),
+        Newest::OwnUnasked => newest_of(well, workspace.place.narrow(filter), |head| {
+            let waits = head.never_ran() || head.was_stopped();
+            Ok(!waits && ownership::may_resume(&workspace, well, head)?)
+        }),
     }
 }
 
-impl Well {
-    /// The newest session that runs.
-    ///
-    /// # Errors
-    /// If the store cannot be read.
-    pub fn newest_running(&self) -> Result<Option<SessionId>> {
-        let running = Filter { status: vec![Status::Running], ..Filter::default() };
-        newest_of(self, running, |_| Ok(true))
-    }
+/// The newest session that runs.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn newest_running(well: &Stepwell) -> Result<Option<SessionId>> {
+    let running = Filter { status: vec![Status::Running], ..Filter::default() };
+    newest_of(well, running, |_| Ok(true))
 }
 
 fn newest_of(
-    well: &Well,
+    well: &Stepwell,
     filter: Filter,
     wanted: impl Fn(&Head) -> Result<bool>,
 ) -> Result<Option<SessionId>> {

@@ -6,57 +6,59 @@ use std::path::Path;
 use stepwell::sqlite::Access;
 use stepwell::store::query::{Filter, LedgerRows, Query, Sort, TrashScope};
 use stepwell::store::{Damage, Order, Target};
-use stepwell::{ErrorKind, SessionId, SessionInfo};
+use stepwell::{ErrorKind, SessionId, SessionInfo, Stepwell};
 use stepwell_formats::Copied;
 use stepwell_wire::CopyResult;
 
-use crate::engine::Engine;
+use crate::engine::open_team;
 use crate::error::{Error, Result};
 use crate::location::Location;
-use crate::workspace::{Well, Workspace, team_address};
+use crate::workspace::{Workspace, team_address};
 
-impl Workspace {
-    /// Opens a store that is named by its folder or by a team's address.
-    ///
-    /// # Errors
-    /// If there is none to read, or it cannot be opened.
-    pub fn open_named(&self, named: &Path, access: Access) -> Result<Well> {
-        if let Some(address) = team_address(named, &self.host)? {
-            return Ok(self.well(Engine::team(&address, access, &self.host)?));
-        }
-        let folder = self.host.folder.clone().unwrap_or_default();
-        let place = Location::named(&folder.join(named), &folder);
-        if access == Access::Read && !place.has_store() {
-            return Err(stepwell::Error::NoStore(place.store).into());
-        }
-        self.open(&place.store, access)
+/// Opens a store that is named by its folder or by a team's address.
+///
+/// # Errors
+/// If there is none to read, or it cannot be opened.
+pub fn open_named(workspace: &Workspace, named: &Path, access: Access) -> Result<Stepwell> {
+    if let Some(address) = team_address(named, &workspace.host)? {
+        return Ok(workspace.team_well(&address, open_team(&address, access, &workspace.host)?));
     }
+    let folder = workspace.host.folder.clone().unwrap_or_default();
+    let place = Location::named(&folder.join(named), &folder);
+    if access == Access::Read && !place.has_store() {
+        return Err(stepwell::Error::NoStore(place.store).into());
+    }
+    workspace.open(&place.store, access)
+}
 
-    /// The sessions of a store that are to be copied, parents before children: those that are
-    /// named, or all, the trash included.
-    ///
-    /// # Errors
-    /// If a name means none, or the store cannot be read.
-    pub fn sessions_to_copy(&self, source: &Well, named: &[String]) -> Result<Vec<SessionInfo>> {
-        if !named.is_empty() {
-            let find = |name: &String| {
-                let id = self.find_session_in(source, TrashScope::Anywhere, name)?;
-                Ok(source.info(&id)?)
-            };
-            return named.iter().map(find).collect();
-        }
-        let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
-        let filter = Filter { place, rows, ..Filter::default() };
-        let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
-        Ok(source.sessions(query).collect::<Result<_, _>>()?)
+/// The sessions of a store that are to be copied, parents before children: those that are
+/// named, or all, the trash included.
+///
+/// # Errors
+/// If a name means none, or the store cannot be read.
+pub fn sessions_to_copy(
+    workspace: &Workspace,
+    source: &Stepwell,
+    named: &[String],
+) -> Result<Vec<SessionInfo>> {
+    if !named.is_empty() {
+        let find = |name: &String| {
+            let id = workspace.find_session_in(source, TrashScope::Anywhere, name)?;
+            Ok(source.info(&id)?)
+        };
+        return named.iter().map(find).collect();
     }
+    let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
+    let filter = Filter { place, rows, ..Filter::default() };
+    let query = Query { filter, sort: Sort::Created, order: Order::Oldest, ..Query::default() };
+    Ok(source.sessions(query).collect::<Result<_, _>>()?)
 }
 
 /// A copy from one store to another.
 #[derive(Debug)]
 pub struct StoreCopy<'a> {
-    source: &'a Well,
-    target: &'a Well,
+    source: &'a Stepwell,
+    target: &'a Stepwell,
     /// Those that came with another.
     seen: BTreeSet<SessionId>,
 }
@@ -86,7 +88,7 @@ pub enum TrashRemark {
 impl<'a> StoreCopy<'a> {
     /// A copy between two stores.
     #[must_use]
-    pub const fn new(source: &'a Well, target: &'a Well) -> Self {
+    pub const fn new(source: &'a Stepwell, target: &'a Stepwell) -> Self {
         Self { source, target, seen: BTreeSet::new() }
     }
 

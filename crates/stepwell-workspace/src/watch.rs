@@ -10,6 +10,7 @@ use stepwell::Stepwell;
 use stepwell_formats::{Error as FormatError, Format, Found, Mode, Report, find_news, take_in};
 
 use crate::error::{Error, Result};
+use crate::other_agents;
 use crate::workspace::Workspace;
 
 /// A place that is watched.
@@ -45,32 +46,30 @@ pub struct Watch {
     memory: Memory,
 }
 
-impl Workspace {
-    /// The places to watch: those that are named, or else where other agents keep their sessions.
-    #[must_use]
-    pub fn watched_places(&self, named: &[PathBuf], only: Option<Format>) -> Vec<WatchedPlace> {
-        if !named.is_empty() {
-            let place = |path: &PathBuf| WatchedPlace { format: only, path: path.clone() };
-            return named.iter().map(place).collect();
-        }
-        let places = self.agent_places(only).into_iter();
-        places.map(|it| WatchedPlace { format: Some(it.format), path: it.path }).collect()
+/// The places to watch: those that are named, or else where other agents keep their sessions.
+#[must_use]
+pub fn places(workspace: &Workspace, named: &[PathBuf], only: Option<Format>) -> Vec<WatchedPlace> {
+    if !named.is_empty() {
+        let place = |path: &PathBuf| WatchedPlace { format: only, path: path.clone() };
+        return named.iter().map(place).collect();
     }
+    let places = other_agents::places(workspace, only).into_iter();
+    places.map(|it| WatchedPlace { format: Some(it.format), path: it.path }).collect()
+}
 
-    /// Begins to watch for this workspace's store, which must be there. Absent, another process
-    /// does.
-    ///
-    /// # Errors
-    /// If the file that says so cannot be locked.
-    pub fn watch(&self) -> Result<Option<Watch>> {
-        let path = self.place.store.join("watch.lock");
-        let file = File::options().create(true).truncate(false).write(true).open(&path);
-        let lock = file.map_err(Error::file(&path, "locking it"))?;
-        match lock.try_lock() {
-            Ok(()) => Ok(Some(Watch { _lock: lock, memory: Memory::default() })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(Error::file(&path, "locking it")(error)),
-        }
+/// Begins to watch for this workspace's store, which must be there. Absent, another process
+/// does.
+///
+/// # Errors
+/// If the file that says so cannot be locked.
+pub fn start(workspace: &Workspace) -> Result<Option<Watch>> {
+    let path = workspace.place.store.join("watch.lock");
+    let file = File::options().create(true).truncate(false).write(true).open(&path);
+    let lock = file.map_err(Error::file(&path, "locking it"))?;
+    match lock.try_lock() {
+        Ok(()) => Ok(Some(Watch { _lock: lock, memory: Memory::default() })),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(error)) => Err(Error::file(&path, "locking it")(error)),
     }
 }
 

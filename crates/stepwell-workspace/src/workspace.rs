@@ -1,8 +1,6 @@
 //! A workspace: a folder, the store of its sessions, the settings that hold in it, and whose
 //! machine it is on.
 
-use std::collections::BTreeSet;
-use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,22 +11,18 @@ use stepwell::log::{Head, Redactor};
 use stepwell::model::IdFormat;
 use stepwell::sessions::Deps;
 use stepwell::sqlite::Access;
-use stepwell::store::query::{Filter, TrashScope as Whereabouts};
-use stepwell::{Remedy, SessionId, Stepwell};
+use stepwell::{Remedy, Stepwell, Store};
 use stepwell_files::worktree::{WorktreeRef, worktrees_of};
 use stepwell_postgres::Address;
 
-use crate::calibrations::Calibrations;
 use crate::config::{Config, IdStyle, Override};
-use crate::engine::Engine;
-use crate::error::{Error, ErrorKind, Lies, Result};
+use crate::engine::{open_folder, open_team};
+use crate::error::{Error, ErrorKind, Result};
 use crate::host::Host;
 use crate::location::{Found, Location};
 use crate::notice::{Notice, Notices};
-use crate::price_list::PriceListFile;
-use crate::recent_models::RecentModelsFile;
+use crate::own_sessions::OwnSessions;
 use crate::registry::Registry;
-use crate::trust::OwnSessions;
 
 /// How long a team's store is waited for by whoever has a caller who waits: a connection that is
 /// refused for a moment does not count, and nobody takes the caller for hung.
@@ -67,54 +61,29 @@ pub struct Wanted {
     pub overrides: Vec<Override>,
 }
 
-/// An open store: a well, and what is behind it.
-#[derive(Debug)]
-pub struct Well {
-    well: Stepwell,
-    /// The store behind it.
-    pub engine: Engine,
-}
-
-impl Deref for Well {
-    type Target = Stepwell;
-
-    fn deref(&self) -> &Stepwell {
-        &self.well
-    }
-}
-
-/// A store of the user's, and what it is called.
-#[derive(Debug)]
-pub struct NamedWell {
-    /// Its folder, or its address as it may be shown.
-    pub name: PathBuf,
-    /// The open store.
-    pub well: Well,
-}
-
 impl Workspace {
     /// Finds the workspace that is meant. There may be no store in it yet.
     ///
     /// # Errors
     /// If the folder is gone, an address is none, or the configuration is wrong.
-    pub fn find(host: Host, wanted: Wanted, notices: Notices) -> Result<Self> {
+    pub fn locate(host: Host, wanted: Wanted, notices: Notices) -> Result<Self> {
         let is_absolute = |store: &PathBuf| store.is_absolute();
         // A store that is named in full needs no folder to be found from.
         if wanted.folder.is_none() && !wanted.store.as_ref().is_some_and(is_absolute) {
             return Err(no_folder());
         }
-        match Self::find_anyway(host, wanted, notices)? {
+        match Self::locate_or_defaults(host, wanted, notices)? {
             (workspace, None) => Ok(workspace),
             (_, Some(fault)) => Err(fault),
         }
     }
 
-    /// Like [`Self::find`], for whoever helps where everything else is wrong: a configuration
+    /// Like [`Self::locate`], for whoever helps where everything else is wrong: a configuration
     /// that cannot be read is an answer, and the defaults hold.
     ///
     /// # Errors
     /// If an address is none.
-    pub fn find_anyway(
+    pub fn locate_or_defaults(
         host: Host,
         wanted: Wanted,
         notices: Notices,
@@ -171,7 +140,7 @@ impl Workspace {
     /// The same for a front end whose callers wait: if a team's store cannot be reached, they learn
     /// of it within seconds. Runs have more patience, because a failover takes its time.
     #[must_use]
-    pub fn answering_soon(&self) -> Self {
+    pub fn with_short_timeout(&self) -> Self {
         let mut soon = self.clone();
         soon.place.team = soon.place.team.map(|team| team.waited_for(SOON));
         soon
@@ -215,7 +184,7 @@ impl Workspace {
     ///
     /// # Errors
     /// If it cannot be opened, or was named and is not there.
-    pub fn look(&self) -> Result<Option<Well>> {
+    pub fn open_if_present(&self) -> Result<Option<Stepwell>> {
         match (self.place.has_store(), self.place.found) {
             (true, _) => self.open(&self.place.store, Access::Read).map(Some),
             (false, Found::Around) => Ok(None),
@@ -227,7 +196,7 @@ impl Workspace {
     ///
     /// # Errors
     /// If it is not there, or cannot be opened.
-    pub fn existing(&self, access: Access) -> Result<Well> {
+    pub fn open_existing(&self, access: Access) -> Result<Stepwell> {
         match self.place.has_store() {
             true => self.open(&self.place.store, access),
             false => Err(self.no_store()),
@@ -242,7 +211,7 @@ impl Workspace {
     ///
     /// # Errors
     /// If it cannot be made or opened.
-    pub fn make(&self) -> Result<Well> {
+    pub fn open_or_create(&self) -> Result<Stepwell> {
         let fresh = !self.place.has_store();
         let well = self.open(&self.place.store, Access::Write)?;
         if fresh {
@@ -261,27 +230,26 @@ impl Workspace {
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub fn open(&self, folder: &Path, access: Access) -> Result<Well> {
-        let engine = match self.place.team.as_ref().filter(|_| folder == self.place.store) {
-            Some(team) => {
-                let engine = Engine::team(team, access, &self.host)?;
-                if access == Access::Write {
-                    self.make_folder();
-                }
-                engine
-            }
+    pub fn open(&self, folder: &Path, access: Access) -> Result<Stepwell> {
+        let team = self.place.team.as_ref().filter(|_| folder == self.place.store);
+        let well = match team {
+            Some(team) => self.team_well(team, open_team(team, access, &self.host)?),
             None => {
-                let engine = Engine::folder(folder, access, &self.host)?;
-                if access == Access::Write {
-                    self.register(folder);
-                }
-                engine
+                // Opening may have made the folder, and only then its name is known.
+                let store = open_folder(folder, access, &self.host)?;
+                self.well_over(&folder_name(folder), store)
             }
         };
-        if access == Access::Write && folder == self.place.store {
-            self.written.store(true, Ordering::Relaxed);
+        if access == Access::Write {
+            match team {
+                Some(_) => self.make_folder(),
+                None => self.register(folder),
+            }
+            if folder == self.place.store {
+                self.written.store(true, Ordering::Relaxed);
+            }
         }
-        Ok(self.well_at(folder, engine))
+        Ok(well)
     }
 
     /// The folder for what belongs to this machine, beside a team's store.
@@ -300,14 +268,13 @@ impl Workspace {
     ///
     /// # Errors
     /// If it cannot even be read.
-    pub fn open_at_best(&self, folder: &Path) -> Result<Well> {
+    pub fn open_writable_if_possible(&self, folder: &Path) -> Result<Stepwell> {
         self.open(folder, Access::Write).or_else(|_| self.open(folder, Access::Read))
     }
 
-    /// A well over an open store.
-    #[must_use]
-    pub fn well(&self, engine: Engine) -> Well {
-        self.well_at(&self.place.store, engine)
+    /// A well over a team's open store.
+    pub(crate) fn team_well(&self, team: &Address, store: Arc<dyn Store>) -> Stepwell {
+        self.well_over(&self.team_name(team), store)
     }
 
     /// How the names of new sessions look.
@@ -323,17 +290,18 @@ impl Workspace {
         }
     }
 
-    fn well_at(&self, folder: &Path, engine: Engine) -> Well {
+    /// A well over an open store, which the user's own sessions know by a name.
+    fn well_over(&self, name: &str, store: Arc<dyn Store>) -> Stepwell {
         let settings = &self.config.settings;
         let id_format = self.id_format();
         let (clock, processes) = (Arc::clone(&self.host.clock), Arc::clone(&self.host.processes));
         let redactor = self.redactor.clone();
         let mut surroundings = Deps { id_format, clock, processes, redactor, ..Deps::default() };
         surroundings.answers_from = settings.talk_from.into();
-        if let Some(own) = self.own_sessions_of(&self.store_name(folder, &engine)) {
+        if let Some(own) = self.own_sessions_of(name) {
             surroundings.notes = Arc::new(own);
         }
-        Well { well: Stepwell::with(engine.store(), surroundings), engine }
+        Stepwell::with(store, surroundings)
     }
 
     /// What takes secrets out of what is written, and out of what is shown of imports.
@@ -342,37 +310,8 @@ impl Workspace {
         &self.redactor
     }
 
-    /// Did something that was to be written hold what looks like a secret? It was written without.
-    #[must_use]
-    pub fn has_redacted(&self) -> bool {
-        self.redactor.taken() > 0
-    }
-
-    /// The user's known stores.
-    #[must_use]
-    pub fn registry(&self) -> Option<Registry> {
-        self.host.state.as_deref().map(Registry::below)
-    }
-
-    /// The user's recent models and favourites.
-    #[must_use]
-    pub fn recent_models(&self) -> Option<RecentModelsFile> {
-        self.host.state.as_deref().map(RecentModelsFile::below)
-    }
-
-    /// The list of prices that the user took.
-    #[must_use]
-    pub fn price_list(&self) -> Option<PriceListFile> {
-        self.host.state.as_deref().map(PriceListFile::below)
-    }
-
-    /// What was learned of how providers count tokens.
-    #[must_use]
-    pub fn calibrations(&self) -> Option<Calibrations> {
-        self.host.state.as_deref().map(Calibrations::below)
-    }
-
-    fn own_sessions(&self) -> Option<OwnSessions> {
+    /// The user's own sessions in this workspace's store; none, if nothing is remembered here.
+    pub(crate) fn own_sessions(&self) -> Option<OwnSessions> {
         let store = match &self.place.team {
             Some(team) => self.team_name(team),
             None => folder_name(&self.place.store),
@@ -385,243 +324,16 @@ impl Workspace {
         state.map(|state| OwnSessions::below(state, store))
     }
 
-    /// What tells a store from all others of the user's.
-    fn store_name(&self, folder: &Path, engine: &Engine) -> String {
-        match engine {
-            Engine::Sqlite(_) => folder_name(folder),
-            Engine::Postgres(store) => self.team_name(store.address()),
-        }
-    }
-
     /// In a team's store another folder is another workspace.
     fn team_name(&self, team: &Address) -> String {
         format!("{team} {}", folder_name(&self.place.root))
     }
 
-    /// Is a session the user's own, so that what was allowed in it counts?
-    #[must_use]
-    pub fn is_own(&self, id: &SessionId) -> bool {
-        self.own_sessions().is_some_and(|own| own.has(id))
-    }
-
-    /// Did this user begin a session? A team's server says which role did; of a folder's sessions
-    /// only those with the user's own mark count.
-    ///
-    /// # Errors
-    /// If a team's server cannot be asked.
-    pub fn began(&self, well: &Well, head: &Head) -> Result<bool> {
-        match &well.engine {
-            Engine::Postgres(store) => {
-                Ok(store.begun_by_others(std::slice::from_ref(&head.id))?.is_empty())
-            }
-            Engine::Sqlite(_) => Ok(self.is_own(&head.id)),
-        }
-    }
-
-    /// A filter narrowed to sessions of this workspace. A store in its workspace has no others,
-    /// and moves with it.
-    #[must_use]
-    pub fn narrowed(&self, filter: Filter) -> Filter {
-        let usual =
-            self.place.store.file_name().is_some_and(|name| name == stepwell::store::STORE_FOLDER);
-        match self.place.team.is_some() || !usual {
-            // As a session notes where it works.
-            true => Filter { workspace: Some(self.place.root.display().to_string()), ..filter },
-            false => filter,
-        }
-    }
-
-    /// Remembers that sessions came from where an agent of the user's own keeps them. Such a session
-    /// of this workspace is theirs to resume; nothing that was allowed in it counts. A folder below the
-    /// workspace may have come with it from somebody else, and is not such a place.
-    pub fn own_import(&self, from: &Path, ids: impl IntoIterator<Item = SessionId>) {
-        let is_projects = match (from.canonicalize(), self.place.root.canonicalize()) {
-            (Ok(from), Ok(root)) => from.starts_with(root),
-            _ => true,
-        };
-        let Some(own) = self.own_sessions().filter(|_| !is_projects) else { return };
-        for id in ids {
-            if let Err(error) = own.add_from_agent(&id) {
-                tracing::warn!(%error, "import_not_remembered");
-            }
-        }
-    }
-
-    /// Is a session the user's to resume: one that they began, or that an agent of their own recorded
-    /// in this workspace?
-    ///
-    /// # Errors
-    /// If a team's server cannot be asked.
-    pub fn is_to_resume(&self, well: &Well, head: &Head) -> Result<bool> {
-        let is_imported = self.own_sessions().is_some_and(|own| own.has_from_agent(&head.id));
-        let here = || self.place.root.canonicalize().ok();
-        match is_imported {
-            true => Ok(here().is_some_and(|root| {
-                Path::new(&head.workspace).canonicalize().is_ok_and(|it| it == root)
-            })),
-            false => {
-                Ok((head.source.is_none() || self.is_own(&head.id)) && self.began(well, head)?)
-            }
-        }
-    }
-
-    /// Remembers that a session is the user's own. Forgetting to means to be asked again.
-    pub fn own(&self, id: &SessionId) {
-        if let Some(Err(error)) = self.own_sessions().map(|own| own.add(id)) {
-            tracing::warn!(%error, "session_not_remembered");
-        }
-    }
-
-    /// Takes back that a session is the user's own: it was not made.
-    pub fn disown(&self, id: &SessionId) {
-        if let Some(Err(error)) = self.own_sessions().map(|own| own.remove(id)) {
-            tracing::warn!(%error, "session_still_remembered");
-        }
-    }
-
     /// Remembers a store among the user's. Forgetting to is no reason to fail.
     fn register(&self, store: &Path) {
-        if let Some(Err(error)) = self.registry().map(|registry| registry.add(store)) {
+        if let Some(Err(error)) = Registry::of(&self.host).map(|registry| registry.add(store)) {
             tracing::warn!(%error, "store_not_registered");
         }
-    }
-
-    /// Every known store that is there, this one first. Those that cannot be opened are
-    /// notices.
-    pub fn everywhere(&self, open: impl Fn(&Self, &Path) -> Result<Well>) -> Vec<NamedWell> {
-        let mut wells = Vec::new();
-        for (name, store) in self.named_stores() {
-            match open(self, &store) {
-                Ok(well) => wells.push(NamedWell { name, well }),
-                Err(error) => {
-                    self.notices.tell(Notice::warning("one of your stores is left out", &error));
-                }
-            }
-        }
-        wells
-    }
-
-    /// Those known stores that were not there before, by the names of those that were. One that
-    /// cannot be opened yet, because it is just being made, is not there yet.
-    pub fn new_stores(
-        &self,
-        before: &mut BTreeSet<PathBuf>,
-        open: impl Fn(&Self, &Path) -> Result<Well>,
-    ) -> Vec<NamedWell> {
-        let mut wells = Vec::new();
-        for (name, store) in self.named_stores() {
-            if !before.contains(&name)
-                && let Ok(well) = open(self, &store)
-            {
-                before.insert(name.clone());
-                wells.push(NamedWell { name, well });
-            }
-        }
-        wells
-    }
-
-    /// The known stores that are there, this one first, each with what it is called.
-    fn named_stores(&self) -> Vec<(PathBuf, PathBuf)> {
-        let here = self.place.has_store().then(|| self.place.store.clone());
-        let here_canonical = here.as_deref().and_then(|here| std::fs::canonicalize(here).ok());
-        let known = self.known_stores().into_iter();
-        let others = known.filter(|store| Some(store) != here_canonical.as_ref());
-        let named = here.into_iter().chain(others).filter_map(|store| {
-            // A project that was moved or removed stays registered until somebody forgets it.
-            let team = self.place.team.as_ref().filter(|_| store == self.place.store);
-            let is_there = team.is_some() || store.join("stepwell.db").exists();
-            let name = team.map_or_else(|| store.clone(), |team| team.shown().to_owned());
-            is_there.then_some((name, store))
-        });
-        named.collect()
-    }
-
-    fn known_stores(&self) -> Vec<PathBuf> {
-        match self.registry().map(|registry| registry.all()) {
-            Some(Ok(known)) => known,
-            Some(Err(error)) => {
-                self.notices
-                    .tell(Notice::warning("the list of known stores cannot be read", &error));
-                Vec::new()
-            }
-            None => Vec::new(),
-        }
-    }
-
-    /// The session that a name means.
-    ///
-    /// # Errors
-    /// If it means none, or several.
-    pub fn find_session(&self, well: &Stepwell, name: &str) -> Result<SessionId> {
-        self.find_session_in(well, Whereabouts::Kept, name)
-    }
-
-    /// The session that a name means, in the trash or not.
-    ///
-    /// # Errors
-    /// If it means none there, or several.
-    pub fn find_session_in(
-        &self,
-        well: &Stepwell,
-        place: Whereabouts,
-        name: &str,
-    ) -> Result<SessionId> {
-        well.find_in(place, name).map_err(|error| match error {
-            stepwell::Error::NoMatch(_) => self.no_match(well, place, name),
-            error => error.into(),
-        })
-    }
-
-    /// Opens the store and finds a session in it. Where there is no store there is no
-    /// such session.
-    ///
-    /// # Errors
-    /// If there is no such session, or the store cannot be opened.
-    pub fn session(&self, name: &str, access: Access) -> Result<(Well, SessionId)> {
-        self.session_in(Whereabouts::Kept, name, access)
-    }
-
-    /// Opens the store and finds a session in it, in the trash or not.
-    ///
-    /// # Errors
-    /// If there is no such session there, or the store cannot be opened.
-    pub fn session_in(
-        &self,
-        place: Whereabouts,
-        name: &str,
-        access: Access,
-    ) -> Result<(Well, SessionId)> {
-        if !self.place.has_store() {
-            return Err(Error::NoMatch { name: name.to_owned(), lies: Lies::NoStoreHere });
-        }
-        let well = self.existing(access)?;
-        let id = self.find_session_in(&well, place, name)?;
-        Ok((well, id))
-    }
-
-    /// Goes to the workspace of a session that is not of this one, if the name means one of
-    /// another store of the user's: a session can be resumed from any folder.
-    ///
-    /// # Errors
-    /// If that workspace's configuration is wrong.
-    pub fn go_to_session(&mut self, name: &str) -> Result<()> {
-        let is_known_here = match self.look() {
-            Ok(Some(well)) => {
-                let found = well.try_find(Whereabouts::Anywhere, name);
-                !matches!(found, Err(stepwell::Error::NoMatch(_)))
-            }
-            Ok(None) => false,
-            // Whoever opens it says what is wrong with it.
-            Err(_) => true,
-        };
-        if self.place.found == Found::Named || is_known_here {
-            return Ok(());
-        }
-        let Some(store) = self.store_elsewhere(name) else { return Ok(()) };
-        self.go_to_store(&store)?;
-        let (name, root) = (name.to_owned(), self.place.root.clone());
-        self.notices.tell(Notice::SessionElsewhere { name, root });
-        Ok(())
     }
 
     /// Goes to the workspace of another store of the user's, by its folder.
@@ -630,62 +342,16 @@ impl Workspace {
     /// If that workspace's configuration is wrong.
     pub fn go_to_store(&mut self, store: &Path) -> Result<()> {
         self.place = Location::named(store, &self.place.root);
-        self.read_config()
+        self.reload_config()
     }
 
     /// Reads the configuration again.
     ///
     /// # Errors
     /// If it is wrong.
-    pub fn read_config(&mut self) -> Result<()> {
+    pub fn reload_config(&mut self) -> Result<()> {
         self.config = Config::load(&self.host, &self.place.root, &self.overrides)?;
         Ok(())
-    }
-
-    /// What this workspace's store is called among the user's: its folder, or its address as it
-    /// may be shown.
-    #[must_use]
-    pub fn shown_store(&self) -> PathBuf {
-        let place = &self.place;
-        place.team.as_ref().map_or_else(|| place.store.clone(), |team| team.shown().to_owned())
-    }
-
-    /// Another store of the user's in which a name means a session.
-    fn store_elsewhere(&self, name: &str) -> Option<PathBuf> {
-        let known = self.registry().and_then(|registry| registry.all().ok()).unwrap_or_default();
-        known.into_iter().find(|store| {
-            let found = self.open(store, Access::Read).ok();
-            let found = found.map(|well| well.try_find(Whereabouts::Kept, name));
-            name != "@last" && *store != self.place.store && matches!(found, Some(Ok(_)))
-        })
-    }
-
-    /// Remembers damage that a reader came upon, so that lists show it. A store that cannot be
-    /// written stays as it is.
-    pub fn remember_damage(&self, id: &SessionId) {
-        if let Ok(well) = self.existing(Access::Write) {
-            // Reading it again is what marks it; what it finds was told already.
-            let _ = well.store().maintain().verify(id);
-        }
-    }
-
-    /// Why a name means nothing here, and where it may mean something.
-    fn no_match(&self, well: &Stepwell, place: Whereabouts, name: &str) -> Error {
-        let other = match place {
-            Whereabouts::Trash => Whereabouts::Kept,
-            _ => Whereabouts::Trash,
-        };
-        let lies = match (well.try_find(other, name), place) {
-            (Ok(id), Whereabouts::Trash) => {
-                match well.info(&id).is_ok_and(|info| info.head.is_ledger_row()) {
-                    true => Lies::Erased(id),
-                    false => Lies::NotInTrash(id),
-                }
-            }
-            (Ok(id), _) if name != "@last" => Lies::InTrash(id),
-            _ => self.store_elsewhere(name).map_or(Lies::Nowhere, Lies::InStore),
-        };
-        Error::NoMatch { name: name.to_owned(), lies }
     }
 }
 

@@ -11,14 +11,14 @@ use stepwell::sessions::Subscription;
 use stepwell::sqlite::Access;
 use stepwell::store::{Order, Span};
 use stepwell::work::Gates;
-use stepwell::{ErrorKind, Event, Seq, SessionId};
+use stepwell::{ErrorKind, Event, Seq, SessionId, Stepwell};
 use stepwell_agent::mcp::{KeptServers, Server};
 use stepwell_agent::provider::remote::Effort;
 use stepwell_runtime::{
     Attached, ContextUsage, Error, Given, Hears, Interrupt, NextRun, OpenGate, Patience,
     ResumeRequest, RunHandle, RunOptions, RunRequest, Runtime, SayRequest, check_model_name,
 };
-use stepwell_workspace::Well;
+use stepwell_workspace::RecentModelsFile;
 
 use super::narrate::{Contents, Source};
 use super::{Narrator, TurnEvent, Usage};
@@ -152,7 +152,7 @@ impl Conversation {
     }
 
     fn info(&self) -> Result<Option<stepwell::SessionInfo>> {
-        let Some(well) = self.runtime.look()? else { return Ok(None) };
+        let Some(well) = self.runtime.workspace().open_if_present()? else { return Ok(None) };
         match well.info(&self.id) {
             Ok(info) => Ok(Some(info)),
             Err(error) if error.kind() == ErrorKind::Absent => Ok(None),
@@ -297,7 +297,7 @@ impl Conversation {
 
     /// The questions that wait.
     pub(crate) fn open_gates(&self) -> Result<Vec<OpenGate>> {
-        let Some(well) = self.runtime.look()? else { return Ok(Vec::new()) };
+        let Some(well) = self.runtime.workspace().open_if_present()? else { return Ok(Vec::new()) };
         let gates = Gates::waiting(&**well.store(), &self.id)?;
         let open = gates.open().map(|asked| {
             let (id, gate) = (self.id.clone(), asked.gate.clone());
@@ -309,7 +309,7 @@ impl Conversation {
     /// The conversation up to an event, compacted parts included, as far as rewinds left it; and
     /// the last event of it.
     pub(crate) fn history(&self, to: Seq) -> Result<(Vec<TurnEvent>, Seq)> {
-        let well = self.runtime.existing(Access::Read)?;
+        let well = self.runtime.workspace().open_existing(Access::Read)?;
         let info = well.info(&self.id)?;
         let head = info.head;
         let last = head.seq.min(to);
@@ -344,7 +344,7 @@ impl Conversation {
         // Held, so that nobody else tells the same.
         let mut last = self.told_mut();
         let before = *last;
-        let Some(well) = self.runtime.look()? else { return Ok(Vec::new()) };
+        let Some(well) = self.runtime.workspace().open_if_present()? else { return Ok(Vec::new()) };
         let head = match well.info(&self.id) {
             Ok(info) if info.head.seq > before => info.head,
             Ok(_) => return Ok(Vec::new()),
@@ -361,7 +361,7 @@ impl Conversation {
     /// What becomes of the session from now on, whoever changes it; none, if it is not recorded
     /// yet.
     pub(crate) fn subscribe(&self) -> Result<Option<Subscription>> {
-        let Some(well) = self.runtime.look()? else { return Ok(None) };
+        let Some(well) = self.runtime.workspace().open_if_present()? else { return Ok(None) };
         Ok(match self.head()? {
             Some(_) => Some(well.subscribe_to(&self.id)?),
             None => None,
@@ -373,8 +373,13 @@ impl Conversation {
         let (usage, tasks) = match head {
             Some(head) => {
                 let size = ContextUsage::of(head, &self.runtime).context.length.unwrap_or_default();
-                let tasks =
-                    self.runtime.look().ok().flatten().and_then(|well| well.work(&self.id).ok());
+                let tasks = self
+                    .runtime
+                    .workspace()
+                    .open_if_present()
+                    .ok()
+                    .flatten()
+                    .and_then(|well| well.work(&self.id).ok());
                 let tasks = tasks.map(|work| work.tasks.iter().cloned().collect());
                 let used = self.used(before).unwrap_or_default();
                 let usage = Usage { used, size, cost: head.spent.known_cost() };
@@ -385,7 +390,7 @@ impl Conversation {
         let source = Source {
             root: self.root(),
             contents: contents(self.runtime.clone()),
-            redactor: self.runtime.redactor().with_own_count(),
+            redactor: self.runtime.workspace().redactor().with_own_count(),
         };
         Narrator::new(source, before).with_usage(usage).with_tasks(tasks)
     }
@@ -393,7 +398,7 @@ impl Conversation {
     /// How many tokens the model was shown and said, when it last answered up to an event; none, if
     /// nobody knows.
     fn used(&self, to: Seq) -> Option<u64> {
-        let well = self.runtime.look().ok().flatten()?;
+        let well = self.runtime.workspace().open_if_present().ok().flatten()?;
         let mut span = Span { to, order: Order::Newest, limit: LOOKED_AT, ..Span::ALL };
         while span.to > Seq::ZERO {
             let events = well.store().events(&self.id, span).ok()?.events;
@@ -411,7 +416,8 @@ impl Conversation {
 
     /// Models that can be chosen: those that were used, the newest first.
     pub(crate) fn models(&self) -> Vec<String> {
-        let known = self.runtime.recent_models().and_then(|file| file.read().ok());
+        let known =
+            RecentModelsFile::of(&self.runtime.workspace().host).and_then(|file| file.read().ok());
         let known = known.unwrap_or_default();
         let liked = known.favourites().into_iter().map(str::to_owned).collect::<Vec<_>>();
         let mut models = known.recent;
@@ -423,16 +429,16 @@ impl Conversation {
 
     /// The workspace's root.
     pub(crate) fn root(&self) -> PathBuf {
-        Path::new(&self.runtime.place.root).to_owned()
+        Path::new(&self.runtime.workspace().place.root).to_owned()
     }
 }
 
 /// Finds the bytes of recorded files in a runtime's store.
 fn contents(runtime: Runtime) -> Contents {
-    let well: OnceLock<Option<Well>> = OnceLock::new();
+    let well: OnceLock<Option<Stepwell>> = OnceLock::new();
     Box::new(move |state| {
         let FileState::File { blob, .. } = state else { return None };
-        let well = well.get_or_init(|| runtime.existing(Access::Read).ok());
+        let well = well.get_or_init(|| runtime.workspace().open_existing(Access::Read).ok());
         well.as_ref()?.store().blob(blob).ok()
     })
 }

@@ -10,6 +10,7 @@ use stepwell::model::{Change, Edited};
 use stepwell::sqlite::Access;
 use stepwell::{ErrorKind as StoreErrorKind, SessionId};
 use stepwell_runtime::{Error, ForkRequest, Notices, Runtime, ToldOnce};
+use stepwell_workspace::other_sessions;
 use tokio::task::block_in_place;
 
 use crate::peer::Peer;
@@ -232,7 +233,7 @@ impl Agent {
         let brought = brought(asked.mcp_servers, asked.additional_directories, &asked.cwd)?;
         let absent = || RpcError::not_found(format!("there is no session {:?}", asked.session_id));
         let id: SessionId = asked.session_id.parse().map_err(|_| absent())?;
-        let well = runtime.look().map_err(|error| failed(&error.into()))?;
+        let well = runtime.workspace().open_if_present().map_err(|error| failed(&error.into()))?;
         match well.map(|well| well.info(&id)) {
             Some(Ok(info)) if info.trashed_at.is_none() => Ok(self.open(id, runtime, brought)),
             Some(Ok(_)) => Err(absent()),
@@ -240,7 +241,9 @@ impl Agent {
                 Err(failed(&error.into()))
             }
             // It may be another agent's that was listed, and is imported now.
-            _ => match runtime.import_other(&id).map_err(|error| failed(&error.into()))? {
+            _ => match other_sessions::import(runtime.workspace(), &id)
+                .map_err(|error| failed(&error.into()))?
+            {
                 Some(id) => Ok(self.open(id, runtime, brought)),
                 None => Err(absent()),
             },
@@ -293,13 +296,13 @@ impl Agent {
         }
         let delete = || {
             let id = super::fault::session_id(session_id)?;
-            let Some(well) = runtime.look()? else { return Ok(()) };
+            let Some(well) = runtime.workspace().open_if_present()? else { return Ok(()) };
             match well.info(&id) {
                 Ok(info) if info.trashed_at.is_some() => return Ok(()),
                 Err(error) if error.kind() == StoreErrorKind::Absent => return Ok(()),
                 found => drop(found?),
             }
-            let well = runtime.existing(Access::Write)?;
+            let well = runtime.workspace().open_existing(Access::Write)?;
             let removal = well.delete_all(&[id], &|_| true)?;
             match removal.left.into_iter().next() {
                 Some((_, error)) => Err(error.into()),
@@ -352,7 +355,7 @@ impl Agent {
             let runtime = self.runtime_of(session)?;
             let edit = || {
                 let id = session_id(session)?;
-                runtime.existing(Access::Write)?.edit(&id, edited)?;
+                runtime.workspace().open_existing(Access::Write)?.edit(&id, edited)?;
                 Ok(json!({}))
             };
             edit().map_err(|error: Error| failed(&error))

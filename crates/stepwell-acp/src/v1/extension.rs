@@ -130,7 +130,9 @@ impl About {
         Ok(match point {
             None => None,
             Some(Point::Seq(seq)) => Some(Seq::new(*seq)),
-            Some(Point::Text(text)) => Some(runtime.existing(Access::Read)?.point(&id, text)?),
+            Some(Point::Text(text)) => {
+                Some(runtime.workspace().open_existing(Access::Read)?.point(&id, text)?)
+            }
         })
     }
 }
@@ -139,7 +141,7 @@ fn rewind(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let to = match asked.point(runtime, asked.to.as_ref())? {
         Some(to) => to,
-        None => runtime.existing(Access::Read)?.last_words(&id)?,
+        None => runtime.workspace().open_existing(Access::Read)?.last_words(&id)?,
     };
     let scope = if asked.files == Some(false) { Scope::Chat } else { Scope::Both };
     Ok(match runtime.rewind(&RewindRequest::new(id, to, scope))? {
@@ -157,13 +159,13 @@ fn checkpoint(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let name = asked.name.clone().unwrap_or_else(|| "editor".to_owned());
     let (reason, metadata) = (CheckpointReason::Manual, std::collections::BTreeMap::new());
     let made = Checkpoint { name: name.clone(), reason, metadata };
-    let seq = runtime.existing(Access::Write)?.checkpoint(&id, made)?;
+    let seq = runtime.workspace().open_existing(Access::Write)?.checkpoint(&id, made)?;
     Ok(json!({"name": name, "seq": seq}))
 }
 
 fn checkpoints(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
-    let all = runtime.existing(Access::Read)?.checkpoints(&id)?.into_iter();
+    let all = runtime.workspace().open_existing(Access::Read)?.checkpoints(&id)?.into_iter();
     let all: Vec<CheckpointInfo> = all.map(Into::into).collect();
     Ok(json!({"checkpoints": all}))
 }
@@ -172,14 +174,14 @@ fn diff(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let from = asked.point(runtime, asked.from.as_ref())?.unwrap_or(Seq::ZERO);
     let to = asked.point(runtime, asked.to.as_ref())?.unwrap_or(Seq::MAX);
-    let files = inspect::patches(&*runtime.existing(Access::Read)?, &id, from, to)?;
+    let files = inspect::patches(&runtime.workspace().open_existing(Access::Read)?, &id, from, to)?;
     Ok(json!({"files": files}))
 }
 
 fn view(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
     let at = asked.point(runtime, asked.at.as_ref())?;
-    let well = runtime.existing(Access::Read)?;
+    let well = runtime.workspace().open_existing(Access::Read)?;
     let viewed = Viewed { at, ..Viewed::default() };
     let view = inspect::model_view(runtime, &well, &id, &viewed)?;
     Ok(serde_json::to_value(view).unwrap_or_default())
@@ -187,17 +189,18 @@ fn view(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
 
 fn verify(runtime: &Runtime, asked: &About) -> Result<Value, Error> {
     let id = session_id(&asked.session_id)?;
-    let verdict = runtime.existing(Access::Read)?.store().maintain().verify(&id)?;
+    let verdict =
+        runtime.workspace().open_existing(Access::Read)?.store().maintain().verify(&id)?;
     let verified = Verified::new(id, &verdict);
     Ok(serde_json::to_value(verified).unwrap_or_default())
 }
 
 fn search(runtime: &Runtime, asked: SearchAsked) -> Result<Value> {
     let limit = asked.limit.unwrap_or(20).min(MOST_HITS);
-    let found = if runtime.place.has_store() {
+    let found = if runtime.workspace().place.has_store() {
         let (filter, rank, system) = (Filter::default(), Rank::Newest, SystemPrompts::Skipped);
         let search = Search { text: asked.query, filter, rank, limit, system };
-        let well = runtime.open_at_best(&runtime.place.store);
+        let well = runtime.workspace().open_writable_if_possible(&runtime.workspace().place.store);
         let well = well.map_err(|error| failed(&error.into()))?;
         well.search(&search).map_err(|error| failed(&error.into()))?.hits
     } else {

@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use stepwell::log::{Head, Redactor};
 use stepwell::model::{Driver, Time};
-use stepwell::sqlite::Access;
 use stepwell::store::query::{Family, Filter, Query};
 use stepwell::{SessionId, SessionInfo};
 use stepwell_runtime::Runtime;
-use stepwell_workspace::NamedWell;
+use stepwell_workspace::{NamedWell, Opening, known_stores, other_sessions};
 
 use crate::rpc::{Result, RpcError};
 
@@ -51,17 +50,18 @@ pub(super) fn list(runtime: &Runtime, here: Option<&Path>, cursor: Option<&str>)
     let after = after.map_err(|_| RpcError::invalid_params("this is no cursor of ours"))?;
     let wells = match here {
         Some(_) => {
-            let well = runtime.look().map_err(|error| failed(&error.into()))?;
-            let name = runtime.place.store.clone();
+            let well =
+                runtime.workspace().open_if_present().map_err(|error| failed(&error.into()))?;
+            let name = runtime.workspace().place.store.clone();
             well.map(|well| NamedWell { name, well }).into_iter().collect()
         }
-        None => runtime.everywhere(|workspace, folder| workspace.open(folder, Access::Read)),
+        None => known_stores::open_all(runtime.workspace(), Opening::Read),
     };
     let mut found = others(runtime, here, after.as_ref());
-    let redactor = runtime.redactor().with_own_count();
+    let redactor = runtime.workspace().redactor().with_own_count();
     for NamedWell { well, .. } in &wells {
-        for info in page_of(well, after.as_ref())? {
-            let shown = shown(info, &runtime.place.root, &redactor);
+        for info in page_of(&well, after.as_ref())? {
+            let shown = shown(info, &runtime.workspace().place.root, &redactor);
             found.push(shown);
         }
     }
@@ -111,13 +111,15 @@ fn others(runtime: &Runtime, here: Option<&Path>, after: Option<&ListKey>) -> Ve
     // Later pages go on with the index of the first one. One that cannot be read is no reason not
     // to list the rest.
     let index = match after {
-        None => runtime.refresh_other_sessions(),
-        Some(_) => runtime.other_sessions(),
+        None => other_sessions::refresh(runtime.workspace()),
+        Some(_) => other_sessions::known(runtime.workspace()),
     };
     let Ok(Some(index)) = index else { return Vec::new() };
-    let wells = runtime.everywhere(|workspace, folder| workspace.open(folder, Access::Read));
+    let wells = known_stores::open_all(runtime.workspace(), Opening::Read);
     let here_is = |folder: &str| {
-        here.is_none_or(|here| Path::new(folder) == here || Path::new(folder) == runtime.place.root)
+        here.is_none_or(|here| {
+            Path::new(folder) == here || Path::new(folder) == runtime.workspace().place.root
+        })
     };
     let mut known = index.find("");
     known.retain(|it| here_is(&it.folder));

@@ -124,7 +124,7 @@ impl Open {
     /// Tells what the session is called, and when it last changed.
     pub(super) fn tell_info(&self, client: &Client) {
         if let Ok(Some(head)) = self.conversation.head() {
-            let redactor = self.conversation.runtime().redactor().with_own_count();
+            let redactor = self.conversation.runtime().workspace().redactor().with_own_count();
             let head = head.redacted(&redactor);
             let update = json!({
                 "sessionUpdate": "session_info_update",

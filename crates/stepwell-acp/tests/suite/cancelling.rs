@@ -38,7 +38,7 @@ fn a_session_that_was_cancelled_waits_when_it_is_opened_again() {
     client.leave();
     stage.strict.go_on();
     let head = || {
-        let well = stage.env.runtime().look().unwrap().unwrap();
+        let well = stage.env.runtime().workspace().open_if_present().unwrap().unwrap();
         well.info(&session.parse().unwrap()).unwrap().head
     };
     let before = head();
@@ -158,7 +158,7 @@ fn what_two_clients_say_at_once_is_heard() {
             assert_eq!(client.answered(prompt).unwrap()["stopReason"], "end_turn");
         }
     }
-    let well = env.runtime().look().unwrap().unwrap();
+    let well = env.runtime().workspace().open_if_present().unwrap().unwrap();
     let events =
         well.store().events(&session.parse().unwrap(), stepwell::store::Span::ALL).unwrap();
     let log = format!("{:?}", events.events);
@@ -176,7 +176,7 @@ fn a_client_that_reads_nothing_and_goes_does_not_keep_the_server() {
     let (input, to) = pipe().unwrap();
     let (from, output) = pipe().unwrap();
     let runtime: Runtime = env.runtime();
-    let (host, wanted) = (runtime.host.clone(), stepwell_workspace::Wanted::default());
+    let (host, wanted) = (runtime.workspace().host.clone(), stepwell_workspace::Wanted::default());
     let setup = Setup { host, wanted, supervisor: None, unstable: true, version: "0".to_owned() };
     let (over, ended) = mpsc::channel();
     std::thread::spawn(move || {

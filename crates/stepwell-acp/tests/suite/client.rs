@@ -81,7 +81,7 @@ impl TestEnv {
     /// The same user's runtime in another folder.
     pub(crate) fn runtime_in(&self, folder: PathBuf) -> Runtime {
         let (host, wanted) = self.host_in(folder);
-        Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap())
+        Runtime::new(Workspace::locate(host, wanted, Notices::to_nobody()).unwrap())
     }
 
     /// A client that has not said anything yet.

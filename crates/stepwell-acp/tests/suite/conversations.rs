@@ -14,7 +14,7 @@ const WRITES: &str = "
 ";
 
 fn status(env: &TestEnv, session: &str) -> Status {
-    let well = env.runtime().look().unwrap().unwrap();
+    let well = env.runtime().workspace().open_if_present().unwrap().unwrap();
     well.info(&session.parse().unwrap()).unwrap().head.status
 }
 
@@ -46,7 +46,7 @@ fn a_session_that_nothing_was_said_to_leaves_nothing() {
 fn a_question_is_on_record_before_the_client_is_asked_and_stays_when_it_goes() {
     let env = TestEnv::new(WRITES);
     let (client, session, _, _) = asked(&env);
-    let well = env.runtime().look().unwrap().unwrap();
+    let well = env.runtime().workspace().open_if_present().unwrap().unwrap();
     assert_eq!(well.info(&session.parse().unwrap()).unwrap().head.open_gates, 1);
     client.leave();
     assert_eq!(status(&env, &session), Status::Paused);
@@ -117,7 +117,7 @@ fn words_during_a_turn_reach_the_run_and_both_prompts_are_answered() {
     assert_eq!(client.answered(second).unwrap()["stopReason"], "end_turn");
     // Whoever said it knows it.
     assert_eq!(client.said("user_message_chunk"), "");
-    let well = env.runtime().look().unwrap().unwrap();
+    let well = env.runtime().workspace().open_if_present().unwrap().unwrap();
     let events =
         well.store().events(&session.parse().unwrap(), stepwell::store::Span::ALL).unwrap().events;
     let said = events.iter().filter(|it| matches!(it.event, stepwell::Event::Said(_))).count();
@@ -287,7 +287,7 @@ fn other_agents_sessions_are_listed_if_the_user_wants_that_and_loading_one_impor
             (&json!(id), &json!("fix the oven"))
         );
         // Listing imports nothing.
-        assert!(env.runtime().look().unwrap().is_none());
+        assert!(env.runtime().workspace().open_if_present().unwrap().is_none());
         client.ask("session/load", &load).unwrap();
         assert!(client.said("agent_message_chunk").contains("It bakes again."));
         let prompt = client.prompt(id, "and now?");

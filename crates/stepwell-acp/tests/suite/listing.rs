@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use stepwell::model::Time;
-use stepwell::{Created, Message};
-use stepwell_workspace::Well;
+use stepwell::{Created, Message, Stepwell};
 
 use crate::client::{Client, TestEnv};
 
 /// Makes sessions that are over; of some another program takes care.
-fn fill(well: &Well, count: usize, is_driven: bool) {
+fn fill(well: &Stepwell, count: usize, is_driven: bool) {
     for n in 0..count {
         let created = Created::new(well.new_id(), format!("task {n}"));
         let created = if is_driven { created.driven_externally() } else { created };
@@ -40,7 +39,10 @@ fn pages_are_full_and_the_newest_first_over_all_stores() {
     let env = TestEnv::new("[]").with_home(false);
     let other = tempfile::tempdir().unwrap();
     let folder = std::fs::canonicalize(other.path()).unwrap();
-    let (here, there) = (env.runtime().make().unwrap(), env.runtime_in(folder).make().unwrap());
+    let (here, there) = (
+        env.runtime().workspace().open_or_create().unwrap(),
+        env.runtime_in(folder).workspace().open_or_create().unwrap(),
+    );
     // Those that other programs drive fill no page.
     for well in [&here, &there, &here] {
         fill(well, 30, false);
@@ -61,7 +63,7 @@ fn pages_are_full_and_the_newest_first_over_all_stores() {
 #[test]
 fn a_session_that_changes_between_two_pages_shifts_no_other() {
     let env = TestEnv::new("[]");
-    let well = env.runtime().make().unwrap();
+    let well = env.runtime().workspace().open_or_create().unwrap();
     fill(&well, 60, false);
     let mut client = env.greeted(&json!({}));
     let cwd = env.root();

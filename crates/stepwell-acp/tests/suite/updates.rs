@@ -313,7 +313,7 @@ fn a_fork_shows_the_mode_that_its_next_run_has() {
     let (runtime, parent) = (env.runtime(), session.parse().unwrap());
     let request = stepwell_runtime::ForkRequest { session: parent, at: None, label: None };
     let own = runtime.fork(&request).unwrap().session;
-    let well = runtime.existing(stepwell::sqlite::Access::Write).unwrap();
+    let well = runtime.workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     let revoked = vec![stepwell::trust::revocation(stepwell::model::Who::from("an agent"))];
     let agents = well
         .fork(&request.session, stepwell::sessions::ForkAt { at: None, begins: revoked })

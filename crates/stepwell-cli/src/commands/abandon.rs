@@ -16,12 +16,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     let mut session = well.lock(&id)?;
     finish_rewind(&mut session, Foreign::Refused, &app.runtime())?;
     session.abandon()?;
     let answer = Abandoned { id: id.clone(), status: Status::Abandoned };
     app.out.answer(&answer, format_args!("{id} is abandoned"))?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }

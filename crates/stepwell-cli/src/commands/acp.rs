@@ -2,7 +2,7 @@ use std::io;
 
 use stepwell_acp::Setup;
 use stepwell_terminal::note;
-use stepwell_workspace::AcpClient;
+use stepwell_workspace::{AcpClient, mcp_clients};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::mcp::{INSTALL, UNINSTALL, change};
@@ -66,12 +66,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             if serve.unstable {
                 arguments.push("--unstable".to_owned());
             }
-            let arguments = app.with_store(arguments, app.wanted.store.as_deref())?;
-            let plan = app.plan_acp_install(*editor, &arguments)?;
+            let arguments = mcp_clients::with_store(arguments, app.wanted.store.as_deref())?;
+            let plan = mcp_clients::plan_acp_install(&app.workspace, *editor, &arguments)?;
             change(plan, INSTALL, *consent, app)
         }
         Some(Action::Uninstall { editor, consent }) => {
-            let plan = app.plan_acp_uninstall(*editor)?;
+            let plan = mcp_clients::plan_acp_uninstall(&app.workspace, *editor)?;
             change(plan, UNINSTALL, *consent, app)
         }
     }
@@ -87,12 +87,12 @@ fn serve(args: Serve, app: &App) -> Result<Exit> {
     let runtime = runtime.worker_threads(2).enable_all().build().map_err(failed)?;
     let mut wanted = app.wanted.clone();
     // Each session has a folder of its own, and a store that is named stays where it is.
-    if app.place.team.is_none() {
+    if app.workspace.place.team.is_none() {
         let absolute = |store| std::path::absolute(&store).unwrap_or(store);
         wanted.store = wanted.store.map(absolute);
     }
     let setup = Setup {
-        host: app.host.clone(),
+        host: app.workspace.host.clone(),
         wanted,
         supervisor: runner::supervisor(),
         unstable: args.unstable,

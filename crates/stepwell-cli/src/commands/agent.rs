@@ -11,16 +11,17 @@ use stepwell::sessions::lifecycle::{
 use stepwell::sqlite::Access;
 use stepwell::store::query::{Filter, Query};
 use stepwell::upkeep::Policy;
-use stepwell::{Error, Message, SessionId};
+use stepwell::{Error, Message, SessionId, Stepwell};
 use stepwell_terminal::When;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{ago, indented, one_line, word};
 use stepwell_wire::{Agent, AgentCreated, AgentTurn, AgentUnreadable};
 use stepwell_workspace::config::AgentIds;
+use stepwell_workspace::hooks;
 use stepwell_workspace::housekeeping::{Whose, tidy};
 
 use super::cleanup::{Fate, Mode, ShorterAge, clean, tell_of_ignored};
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::ask::Consent;
 use crate::failure::{Exit, Failure, Result};
 use crate::typed::{entry, one_of};
@@ -175,8 +176,9 @@ fn turns_of_stdin(usual: Option<Speaker>) -> Result<Vec<Message>> {
 }
 
 fn turns(session: &str, limit: Option<usize>, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(session, Access::Read)?;
-    let shown = usize::try_from(app.config.settings.agent_turns.get()).unwrap_or(usize::MAX);
+    let (well, id) = app.workspace.open_session(session, Access::Read)?;
+    let shown =
+        usize::try_from(app.workspace.config.settings.agent_turns.get()).unwrap_or(usize::MAX);
     for turn in lifecycle::turns(&well, &id, limit.unwrap_or(shown))? {
         let role = word(turn.role);
         let line = format!("{role}: {}", indented(&turn.text, "  ").trim_start());
@@ -213,9 +215,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match &args.action {
         Action::Create { agent, purpose, metadata, id } => {
             let id = id.as_ref().map(|id| id.parse()).transpose().map_err(Error::from)?;
-            let well = app.make()?;
+            let well = app.workspace.open_or_create()?;
             let made = || well.new_id_like(IdFormat::Agent);
-            let id = match app.config.settings.agent_ids {
+            let id = match app.workspace.config.settings.agent_ids {
                 AgentIds::Agent => Some(id.unwrap_or_else(made)),
                 AgentIds::Sessions => id,
             };
@@ -223,12 +225,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 id,
                 agent: agent.clone(),
                 purpose: purpose.clone(),
-                workspace: app.place.root.display().to_string(),
+                workspace: app.workspace.place.root.display().to_string(),
                 metadata: metadata.map(),
             };
             let id = lifecycle::create(&well, begin)?;
             app.out.answer(&AgentCreated { agent_id: id.clone() }, &id)?;
-            tidy(app, &well);
+            tidy(&app.workspace, &well);
             Ok(Exit::Done)
         }
         Action::Update { session, phase, metadata, error, ready, not_ready, resumed } => {
@@ -239,7 +241,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 ready: (*ready || *not_ready).then_some(*ready),
                 ..Update::default()
             };
-            let (well, id) = app.session(session, Access::Write)?;
+            let (well, id) = app.workspace.open_session(session, Access::Write)?;
             if *resumed {
                 lifecycle::count_resume(&well, &id)?;
             }
@@ -247,13 +249,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             told(&well, &id, app)
         }
         Action::Get { session } => {
-            let (well, id) = app.session(session, Access::Read)?;
+            let (well, id) = app.workspace.open_session(session, Access::Read)?;
             app.out.object(&Agent::from(lifecycle::read(&well, &id)?))?;
             Ok(Exit::Done)
         }
         Action::ShouldResume { session } => should_resume(session, app),
         Action::Finalize { session, outcome, summary, error } => {
-            let (well, id) = app.session(session, Access::Write)?;
+            let (well, id) = app.workspace.open_session(session, Access::Write)?;
             let said = Said { summary: summary.clone(), error: error.clone(), ..Said::default() };
             if let Finalized::Otherwise(phase) = lifecycle::finalize(&well, &id, *outcome, said)? {
                 return Err(lifecycle::is_final(&id, phase).into());
@@ -269,7 +271,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 }
                 None => turns_of_stdin(*role)?,
             };
-            let (well, id) = app.session(session, Access::Write)?;
+            let (well, id) = app.workspace.open_session(session, Access::Write)?;
             let redactor = app.runtime().typed_redactor()?;
             let plain = turns.into_iter().map(|turn| redactor.redact_message(turn).0).collect();
             lifecycle::say(&well, &id, plain)?;
@@ -277,7 +279,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         Action::Turns { session, limit } => turns(session, *limit, app),
         Action::List { active_only, agent, since, until } => {
-            let now = app.look()?.map_or_else(|| app.now(), |well| well.now());
+            let now = app
+                .workspace
+                .open_if_present()?
+                .map_or_else(|| app.workspace.now(), |well| well.now());
             let (since, until) = (since.map(|it| it.resolve(now)), until.map(|it| it.resolve(now)));
             let (driver, agent) = (Some(Driver::External), agent.clone());
             list(*active_only, Filter { driver, agent, since, until, ..Filter::default() }, app)
@@ -286,7 +291,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             let hours = hours.unwrap_or_else(|| cleanup_hours(app));
             let older_than = Some(Duration::from_secs(u64::from(hours) * 3600));
             let driver = Some(Driver::External);
-            let silence = app.config.settings.resume_timeout;
+            let silence = app.workspace.config.settings.resume_timeout;
             let policy = Policy { older_than, driver, silence, ..Policy::default() };
             let (dry_run, consent) = (*dry_run, *consent);
             let (fate, whose) = (Fate::Trash, Whose::Mine);
@@ -297,27 +302,27 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// The configured age of what a cleanup takes.
 fn cleanup_hours(app: &App) -> u32 {
-    let own = app.config.settings.agent_cleanup_hours.get();
+    let own = app.workspace.config.settings.agent_cleanup_hours.get();
     let (key, by_hand) = ("agent.cleanup_after_hours", "agent cleanup --hours");
     tell_of_ignored(&ShorterAge { key, own, unit: "hours", by_hand }, app);
     own
 }
 
 /// Says where the session is now.
-fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
+fn told(well: &Stepwell, id: &SessionId, app: &mut App) -> Result<Exit> {
     let phase = well.info(id)?.head.phase.map_or("", Phase::as_str);
     match app.out.is_json() {
         true => app.out.object(&Agent::from(lifecycle::read(well, id)?))?,
         false => app.out.line(format_args!("{id} {phase}"))?,
     }
-    tidy(app, well);
+    tidy(&app.workspace, well);
     Ok(Exit::Done)
 }
 
 fn should_resume(name: &str, app: &mut App) -> Result<Exit> {
-    let limits = app.resume_limits();
-    let decision = match app.look()? {
-        None => ResumeDecision::of(None, app.now(), limits),
+    let limits = hooks::resume_limits(&app.workspace.config.settings);
+    let decision = match app.workspace.open_if_present()? {
+        None => ResumeDecision::of(None, app.workspace.now(), limits),
         Some(well) => match well.find(name) {
             Ok(id) => well.resume_decision(&id, limits)?,
             Err(Error::NoMatch(_)) => ResumeDecision::of(None, well.now(), limits),
@@ -332,7 +337,7 @@ fn should_resume(name: &str, app: &mut App) -> Result<Exit> {
 fn list(active_only: bool, filter: Filter, app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     let (mut found, mut damaged) = (false, false);
-    if let Some(well) = app.look()? {
+    if let Some(well) = app.workspace.open_if_present()? {
         for info in well.sessions(Query { filter, ..Query::default() }) {
             let info = info?;
             let head = &info.head;

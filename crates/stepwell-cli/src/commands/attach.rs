@@ -3,6 +3,7 @@ use stepwell::sqlite::Access;
 use stepwell::work::Gates;
 use stepwell_terminal::gates::tell_waiting;
 use stepwell_terminal::note;
+use stepwell_workspace::known_stores;
 
 use super::chat;
 use crate::app::App;
@@ -28,12 +29,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    app.go_to_session(&args.session)?;
+    known_stores::go_to_session(&mut app.workspace, &args.session)?;
     let as_lines = args.plain || args.events || args.from.is_some();
-    if !as_lines && chat::has_screen(app) && !app.host.environment.is_in_run() {
+    if !as_lines && chat::has_screen(app) && !app.workspace.host.environment.is_in_run() {
         return chat::watch(&args.session, app);
     }
-    let (well, id) = app.session(&args.session, Access::Read)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
     let info = well.info(&id)?;
     let (runtime, waiting) = (app.runtime(), Gates::waiting(&**well.store(), &id)?);
     let from = match args.from {

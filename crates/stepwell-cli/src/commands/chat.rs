@@ -74,7 +74,7 @@ fn show(args: &Args, first: Option<First>, app: &mut App) -> Result<Exit> {
         None => vec![Effect::ListStart],
     };
     let channel = inputs();
-    let mut workspace = app.workspace().clone();
+    let mut workspace = app.workspace.clone();
     let telling = channel.to.clone();
     // Nothing may write over the screen.
     workspace.notices = stepwell_workspace::Notices::to(move |notice| {
@@ -83,7 +83,7 @@ fn show(args: &Args, first: Option<First>, app: &mut App) -> Result<Exit> {
     let mut backstage =
         RuntimeBackstage::new(workspace, program(app, &channel.to), channel.to.clone());
     // A terminal that cannot move its cursor gets lines.
-    let is_dumb = app.host.variable("TERM").is_some_and(|term| term == "dumb");
+    let is_dumb = app.workspace.host.variable("TERM").is_some_and(|term| term == "dumb");
     let state = match args.plain || is_dumb {
         true => stepwell_tui::run_plain(state, &mut backstage, channel, first)?,
         false => stepwell_tui::run(state, &mut backstage, channel.from, first)?,
@@ -94,7 +94,7 @@ fn show(args: &Args, first: Option<First>, app: &mut App) -> Result<Exit> {
 
 /// What is shown first: the session that was named, the newest if the user wants that, or a list.
 fn first(args: &Args, app: &App) -> Result<Option<First>> {
-    let newest = match (&args.session, app.config.settings.resume_on_startup) {
+    let newest = match (&args.session, app.workspace.config.settings.resume_on_startup) {
         (None, true) => resume::newest_to_resume(app)?.map(|id| id.to_string()),
         _ => None,
     };
@@ -104,14 +104,14 @@ fn first(args: &Args, app: &App) -> Result<Option<First>> {
 
 fn state(args: &Args, app: &App) -> State {
     let (columns, rows) = terminal::size();
-    let settings = &app.config.settings;
+    let settings = &app.workspace.config.settings;
     let state = State::new(Look {
         columns,
         rows,
         theme: if app.out.paint == Paint::Colour { Theme::COLOUR } else { Theme::PLAIN },
         model: Clean::new(&settings.model_name),
         mode: settings.mode.as_str().parse().unwrap_or(Mode::ConfirmSensitive),
-        folder: shown_folder(app.workspace()),
+        folder: shown_folder(&app.workspace),
     });
     state.with_settings(RunSettings {
         model: args.model.clone(),
@@ -125,7 +125,7 @@ fn state(args: &Args, app: &App) -> State {
 fn program(app: &App, to: &Inputs) -> Program {
     let program = std::env::current_exe().ok();
     let supervisor = runner::supervisor();
-    let (to, now, known) = (to.clone(), app.now(), Arc::new(ToldOnce::default()));
+    let (to, now, known) = (to.clone(), app.workspace.now(), Arc::new(ToldOnce::default()));
     let runtime = move |workspace: Workspace| {
         let (to, known) = (to.clone(), Arc::clone(&known));
         let notices = stepwell_runtime::Notices::to(move |notice| {
@@ -137,7 +137,7 @@ fn program(app: &App, to: &Inputs) -> Program {
         });
         Runtime::new(workspace).telling(notices).supervised_by(supervisor.clone())
     };
-    let variable = |name: &str| app.host.variable(name);
+    let variable = |name: &str| app.workspace.host.variable(name);
     let editor =
         variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
     let program = program.map_or_else(|| "stepwell".to_owned(), |it| it.display().to_string());

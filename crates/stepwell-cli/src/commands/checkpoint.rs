@@ -33,7 +33,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(name) = &args.name else { return list(args, app) };
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     // What is recorded while files are half moved would be set aside.
     if well.info(&id)?.head.rewinding.is_some() {
         finish_rewind(&mut well.lock(&id)?, Foreign::Refused, &app.runtime())?;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     })?;
     let answer = CheckpointMade { id: id.clone(), checkpoint: name.clone(), seq };
     app.out.answer(&answer, format_args!("{id}: {} is seq {seq}", visible(name)))?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 
@@ -67,7 +67,7 @@ fn line(checkpoint: &CheckpointInfo) -> String {
 const COLUMNS: &[Column] = &[right("SEQ"), left("WHEN"), left("REASON"), left("NAME")];
 
 fn list(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(&args.session, Access::Read)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
     let listed = well.checkpoints(&id)?.into_iter().map(CheckpointInfo::from);
     if app.out.is_json() {
         listed.into_iter().try_for_each(|it| app.out.object(&it))?;

@@ -3,7 +3,7 @@ use std::time::Duration;
 use stepwell::sqlite::Access;
 use stepwell::store::query::LedgerRows;
 use stepwell::upkeep::{CleanupReason, Exemption, Plan, Policy};
-use stepwell::{SessionId, Status};
+use stepwell::{SessionId, Status, Stepwell};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
@@ -11,9 +11,10 @@ use stepwell_workspace::config::{Key, Source};
 use stepwell_workspace::housekeeping::{
     DAY, Whose, cleanup_age, plan_cleanup, purge, shrink, tidy,
 };
+use stepwell_workspace::store_info;
 
 use super::delete::undo;
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
 use crate::reach::Reach;
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         tags: args.tag.clone(),
         driver: None,
         rows: if args.purge { LedgerRows::Included } else { LedgerRows::Hidden },
-        silence: app.config.settings.resume_timeout,
+        silence: app.workspace.config.settings.resume_timeout,
     };
     let fate = if args.purge { Fate::Erased } else { Fate::Trash };
     let whose = if args.everyone { Whose::Everyones } else { Whose::Mine };
@@ -101,12 +102,12 @@ fn older_than(args: &Args, app: &App) -> Option<Duration> {
         None => {
             let age = ShorterAge {
                 key: "sessions.cleanup_after_days",
-                own: app.config.settings.cleanup_after_days.get(),
+                own: app.workspace.config.settings.cleanup_after_days.get(),
                 unit: "days",
                 by_hand: "cleanup --older-than",
             };
             tell_of_ignored(&age, app);
-            Some(cleanup_age(app))
+            Some(cleanup_age(&app.workspace))
         }
     }
 }
@@ -114,7 +115,10 @@ fn older_than(args: &Args, app: &App) -> Option<Duration> {
 /// Says that the project's file asks for a shorter age, which does not count.
 pub(super) fn tell_of_ignored(age: &ShorterAge, app: &App) {
     let Some(key) = Key::find(age.key) else { return };
-    let Source::Ignored { file, asked, .. } = app.setting_source(key) else { return };
+    let Source::Ignored { file, asked, .. } = store_info::setting_source(&app.workspace, key)
+    else {
+        return;
+    };
     let ShorterAge { own, unit, by_hand, .. } = age;
     note(format_args!(
         "{} says {} = {asked}, which is ignored: a project cannot shorten your own {own} {unit}.",
@@ -160,7 +164,7 @@ pub(crate) enum Fate {
 
 /// Shows what a policy takes, asks, and takes it.
 pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> {
-    let Some(looking) = app.look()? else {
+    let Some(looking) = app.workspace.open_if_present()? else {
         return total(0, app);
     };
     let plan = plan_cleanup(&looking, policy, mode.whose)?;
@@ -196,7 +200,7 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
             )?;
         }
     }
-    let well = app.existing(Access::Write)?;
+    let well = app.workspace.open_existing(Access::Write)?;
     let removal = well.clean_up(&plan)?;
     for taken in plan.take.iter().filter(|taken| removal.taken.contains(&taken.id)) {
         say(taken, true, app)?;
@@ -211,16 +215,16 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
         Fate::Trash => undo(&roots, app),
         Fate::Erased => erase(&roots, &well, app)?,
     }
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 
 /// Erases what was just moved to the trash, and gives its space back.
-fn erase(roots: &[SessionId], well: &Well, app: &App) -> Result<()> {
+fn erase(roots: &[SessionId], well: &Stepwell, app: &App) -> Result<()> {
     for id in roots {
-        purge(app, well, id, &|_| true)?;
+        purge(&app.workspace, well, id, &|_| true)?;
     }
-    shrink(app, well);
+    shrink(&app.workspace, well);
     note("This cannot be undone.");
     Ok(())
 }

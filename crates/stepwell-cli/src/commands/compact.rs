@@ -2,7 +2,7 @@ use stepwell::log::ViewMessage;
 use stepwell::model::Compacted;
 use stepwell::sqlite::Access;
 use stepwell::work::compactions::ViewChange;
-use stepwell::{Session, SessionId};
+use stepwell::{Session, SessionId, Stepwell};
 use stepwell_agent::context::plan::Why;
 use stepwell_agent::run::Shrunk;
 use stepwell_runtime::{inspect, refuse_external};
@@ -12,7 +12,7 @@ use stepwell_terminal::{Style, events, lines, note};
 use stepwell_wire::{Compaction, CompactionDiff, CompactionUndone, ViewMove};
 use stepwell_workspace::housekeeping::tidy;
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::runner;
 
@@ -37,10 +37,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.diff {
-        let (well, id) = app.session(&args.session, Access::Read)?;
+        let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
         return diff(&well, &id, app);
     }
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     let head = well.info(&id)?.head;
     refuse_external(&head)?;
     if !args.undo && !args.truncate && app.runtime().ask_to_compact(&id)? {
@@ -52,12 +52,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let exit = match args.undo {
         true => undo(&well, &mut session, app)?,
         false => {
-            app.config.settings.truncation |= args.truncate;
+            app.workspace.config.settings.truncation |= args.truncate;
             compact(&mut session, app)?
         }
     };
     drop(session);
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(exit)
 }
 
@@ -91,13 +91,13 @@ fn compact(session: &mut Session, app: &mut App) -> Result<Exit> {
         None => note(format_args!(
             "The newest {} tokens stay as they are (compaction.keep_tokens), and so does what is \
              protected.",
-            grouped(app.config.settings.compaction_keep.get().into())
+            grouped(app.workspace.config.settings.compaction_keep.get().into())
         )),
     }
     Ok(Exit::Done)
 }
 
-fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
+fn undo(well: &Stepwell, session: &mut Session, app: &mut App) -> Result<Exit> {
     let id = session.id();
     // As show --view counts: more may have been said since the compaction.
     let tokens_before = inspect::tokens(&app.runtime(), well, id)?;
@@ -114,7 +114,7 @@ fn undo(well: &Well, session: &mut Session, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn diff(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
+fn diff(well: &Stepwell, id: &SessionId, app: &mut App) -> Result<Exit> {
     let changes = well.compaction_changes(id)?;
     if app.out.is_json() {
         let (mut hidden, mut summaries) = (Vec::new(), Vec::new());

@@ -5,8 +5,8 @@ use stepwell_terminal::table::{Column, Table, left};
 use stepwell_terminal::text::visible;
 use stepwell_terminal::wording;
 use stepwell_wire::{Setting, SettingUnset};
-use stepwell_workspace::CONFIG_FILE;
 use stepwell_workspace::config::{KEYS, Key, counts_in_workspace, near, put, take_out};
+use stepwell_workspace::{CONFIG_FILE, store_info};
 use toml_edit::Value;
 
 use crate::app::App;
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::Get { key } => get(known(key)?, app),
         Action::Set { key, value, user } => {
             let key = known(key)?;
-            if !*user && !counts_in_workspace(&app.host, key, value)? {
+            if !*user && !counts_in_workspace(&app.workspace.host, key, value)? {
                 let message = format!("{} = … counts only in your own configuration", key.name);
                 let hint = format!("stepwell config set --user {} …", key.name);
                 return Err(Failure::new(Exit::Usage, message).hint(hint));
@@ -80,10 +80,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// The file that is changed.
 fn file(user: bool, app: &App) -> Result<PathBuf> {
     if !user {
-        return Ok(app.place.root.join(CONFIG_FILE));
+        return Ok(app.workspace.place.root.join(CONFIG_FILE));
     }
     let message = "there is no home folder to keep your settings in";
-    app.host.user_config().ok_or_else(|| Failure::new(Exit::Absent, message))
+    app.workspace.host.user_config().ok_or_else(|| Failure::new(Exit::Absent, message))
 }
 
 fn known(name: &str) -> Result<&'static Key> {
@@ -114,8 +114,8 @@ fn plain(value: &Value) -> String {
 fn list(app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     for key in KEYS {
-        let value = app.config.settings.shown(key);
-        let source = wording::source(&app.setting_source(key));
+        let value = app.workspace.config.settings.shown(key);
+        let source = wording::source(&store_info::setting_source(&app.workspace, key));
         if app.out.is_json() {
             app.out.object(&setting(key, &value, source))?;
         } else {
@@ -123,9 +123,10 @@ fn list(app: &mut App) -> Result<Exit> {
         }
     }
     // They are the user's own: a workspace's file cannot name any.
-    let source = app.host.user_config().map(|path| path.display().to_string()).unwrap_or_default();
+    let source =
+        app.workspace.host.user_config().map(|path| path.display().to_string()).unwrap_or_default();
     let hidden = Redactor::new([]);
-    for (name, server) in app.config.mcp.clone() {
+    for (name, server) in app.workspace.config.mcp.clone() {
         let key = format!("mcp.{name}");
         if app.out.is_json() {
             let value = serde_json::to_string(&server.shown()).unwrap_or_default();
@@ -143,8 +144,8 @@ fn list(app: &mut App) -> Result<Exit> {
 }
 
 fn get(key: &Key, app: &mut App) -> Result<Exit> {
-    let value = app.config.settings.shown(key);
-    let source = wording::source(&app.setting_source(key));
+    let value = app.workspace.config.settings.shown(key);
+    let source = wording::source(&store_info::setting_source(&app.workspace, key));
     let object = setting(key, &value, source);
     app.out.answer(&object, plain(&value))?;
     Ok(Exit::Done)

@@ -20,22 +20,22 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, first) = app.session(&args.sessions[0], Access::Write)?;
+    let (well, first) = app.workspace.open_session(&args.sessions[0], Access::Write)?;
     let mut ids = vec![first];
     // All names are understood before anything is done.
     for name in &args.sessions[1..] {
-        let id = app.find_session(&well, name)?;
+        let id = app.workspace.find_session(&well, name)?;
         if !ids.contains(&id) {
             ids.push(id);
         }
     }
-    let removal = well.delete_all(&ids, &|head| root(head, app).is_ok())?;
+    let removal = well.delete_all(&ids, &|head| root(head, &app.workspace).is_ok())?;
     for id in &removal.taken {
         app.out.answer(&Deleted { deleted: id.clone() }, format_args!("Deleted {id}"))?;
     }
     fail_if_left(removal)?;
     undo(&ids, app);
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 
@@ -56,7 +56,7 @@ const NAMED: usize = 200;
 
 /// Says how to bring these back. Their subagents' sessions come with them.
 pub(crate) fn undo(ids: &[SessionId], app: &App) {
-    let days = counted(app.config.settings.retention_days.get(), "day");
+    let days = counted(app.workspace.config.settings.retention_days.get(), "day");
     if ids.is_empty() {
         return;
     }

@@ -13,13 +13,13 @@ use crate::failure::{Exit, Failure, Result, exit_of_run};
 /// Has a process in the background do it, and says in which session.
 pub(crate) fn start(work: Work, app: &mut App) -> Result<Exit> {
     // Made now: what goes wrong with it is told here.
-    drop(app.workspace().make()?);
+    drop(app.workspace.open_or_create()?);
     let failed = |error: std::io::Error| Failure::new(Exit::Failed, error);
     let launcher = Launcher {
         program: program(app).map_err(failed)?,
         // What was typed is meant from there.
         folder: PathBuf::from("."),
-        logs: RunLogs::of(&app.place.store).folder().to_owned(),
+        logs: RunLogs::of(&app.workspace.place.store).folder().to_owned(),
     };
     match launcher.start(&work.into()).map_err(failed)? {
         DetachedAnswer::Started { session } => {
@@ -45,7 +45,7 @@ pub(crate) fn goes_on_elsewhere(session: &stepwell::SessionId) {
 
 /// This program, in the same workspace and with the same settings.
 pub(crate) fn program(app: &App) -> std::io::Result<Program> {
-    let place = &app.place;
+    let place = &app.workspace.place;
     let store = match (&app.global.store, place.found) {
         // A session that was found elsewhere is there.
         (_, stepwell_workspace::Found::Named) if place.team.is_none() => Some(&place.store),

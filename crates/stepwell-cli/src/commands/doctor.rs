@@ -27,8 +27,8 @@ impl Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let repair = if args.repair { Repair::Yes } else { Repair::No };
-    let findings = examine(app, app.config_fault.as_deref(), repair)?;
-    if !app.place.has_store() {
+    let findings = examine(&app.workspace, app.config_fault.as_deref(), repair)?;
+    if !app.workspace.place.has_store() {
         note("There is no store here; stepwell init makes one.");
     }
     findings.iter().try_for_each(|finding| print(finding, app))?;

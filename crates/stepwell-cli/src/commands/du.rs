@@ -22,7 +22,7 @@ pub(crate) struct Args {
 const COLUMNS: &[Column] = &[right("SIZE"), left("ID"), left("WHERE"), left("TASK")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let Some(well) = app.look()? else {
+    let Some(well) = app.workspace.open_if_present()? else {
         let nothing = DiskUseTotal { total: 0, events: 0, blobs: 0, sessions: 0 };
         app.out.answer(&nothing, "No sessions yet.")?;
         return Ok(Exit::Done);

@@ -6,7 +6,7 @@ use stepwell_formats::{
 };
 use stepwell_terminal::note;
 use stepwell_terminal::text::{count, visible};
-use stepwell_workspace::Estimates;
+use stepwell_workspace::{Estimates, doctor};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -36,13 +36,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(&args.session, Access::Read)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
     let output = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let named = output.and_then(|path| path.extension()?.to_str()?.parse().ok());
     let format = args.format.or(named).unwrap_or(Format::JSON);
     let Some(writer) = format.writer() else { return Err(unwritten(format)) };
     let head = well.info(&id)?.head;
-    let estimate = Estimates::new(app).of(&head, &head.spent);
+    let estimate = Estimates::new(&app.workspace).of(&head, &head.spent);
     let wishes = Wishes { estimate, ..wishes(args.truncate, format)? };
     let exported = match output {
         None => {
@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     tell_losses(format, &losses);
     for (id, damage) in &damaged {
-        app.remember_damage(id);
+        doctor::note_damage(&app.workspace, id);
         note(format_args!("{id} is damaged at seq {}; what lies before was written", damage.seq));
     }
     Ok(if damaged.is_empty() { Exit::Done } else { Exit::Damaged })

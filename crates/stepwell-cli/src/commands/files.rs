@@ -27,7 +27,7 @@ const COLUMNS: &[Column] =
     &[right("SEQ"), left("WHEN"), left("CHANGE"), left("CONTENT"), left("PATH")];
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(&args.session, Access::Read)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
     let wanted_path = args.path.as_deref().map(|path| path.trim_start_matches("./"));
     if let (Some(path), Some(at)) = (wanted_path, &args.at) {
         let (answer, bytes) = inspect::content(&well, &id, path, well.point(&id, at)?)?;

@@ -22,12 +22,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, parent) = app.session(&args.session, Access::Write)?;
+    let (well, parent) = app.workspace.open_session(&args.session, Access::Write)?;
     let at = args.at.as_ref().map(|text| well.point(&parent, text)).transpose()?;
     let request = ForkRequest { session: parent.clone(), at, label: args.label.clone() };
     let stepwell_runtime::Forked { session: id, at } = app.runtime().fork(&request)?;
     let answer = Forked { id: id.clone(), parent, at };
     app.out.answer(&answer, &id)?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }

@@ -1,6 +1,7 @@
 use stepwell_formats::Format;
 use stepwell_terminal::table::{Column, Table, left};
 use stepwell_wire::FormatInfo;
+use stepwell_workspace::other_agents;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -18,7 +19,7 @@ pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     let mut lines = Vec::new();
     for format in Format::all() {
-        let places = app.ask_homes(|homes| format.places(homes));
+        let places = other_agents::with_homes(&app.workspace, |homes| format.places(homes));
         let places: Vec<String> = places.iter().map(|it| it.display().to_string()).collect();
         let (read, write) = (format.reader().is_some(), format.writer().is_some());
         let word = |yes| if yes { "yes" } else { "-" };

@@ -2,7 +2,7 @@ mod watch;
 
 use stepwell::model::{Answer, Time};
 use stepwell::sqlite::Access;
-use stepwell::{Seq, SessionId};
+use stepwell::{Seq, SessionId, Stepwell};
 use stepwell_runtime::inspect::{meant_gate, open_gates, sessions_with_gates};
 use stepwell_runtime::{FlowOptions, Given};
 use stepwell_terminal::gates::{asked, asked_by, hints};
@@ -10,9 +10,9 @@ use stepwell_terminal::table::{Cell, Column, Table, left};
 use stepwell_terminal::text::ago;
 use stepwell_terminal::{Style, note};
 use stepwell_wire::{GateAnswered, OpenGate};
-use stepwell_workspace::NamedWell;
+use stepwell_workspace::{NamedWell, Opening, known_stores};
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::reach::Reach;
 
@@ -83,12 +83,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 fn list(args: &Args, app: &mut App) -> Result<Exit> {
-    let mut wells: Vec<(Option<String>, Well)> = Vec::new();
+    let mut wells: Vec<(Option<String>, Stepwell)> = Vec::new();
     if args.everywhere {
-        for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
+        for NamedWell { name, well } in known_stores::open_all(&app.workspace, Opening::Read) {
             wells.push((Some(name.display().to_string()), well));
         }
-    } else if let Some(well) = app.look()? {
+    } else if let Some(well) = app.workspace.open_if_present()? {
         wells.push((None, well));
     }
     let mut all = Vec::new();
@@ -106,7 +106,7 @@ fn list(args: &Args, app: &mut App) -> Result<Exit> {
         all.iter().try_for_each(|gate| app.out.object(gate))?;
         return Ok(Exit::Done);
     }
-    app.print(&table(&all, app.now()))?;
+    app.print(&table(&all, app.workspace.now()))?;
     hints(&all).iter().for_each(|hint| note(format_args!("hint: {hint}")));
     Ok(Exit::Done)
 }
@@ -127,23 +127,23 @@ fn table<'a>(open: impl IntoIterator<Item = &'a OpenGate>, now: Time) -> Table {
 }
 
 /// The sessions in which something waits.
-fn waiting(args: &Args, well: &Well, app: &App) -> Result<Vec<SessionId>> {
+fn waiting(args: &Args, well: &Stepwell, app: &App) -> Result<Vec<SessionId>> {
     if let Some(name) = &args.session {
-        return Ok(vec![app.find_session(well, name)?]);
+        return Ok(vec![app.workspace.find_session(well, name)?]);
     }
     Ok(sessions_with_gates(well)?)
 }
 
 fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {
     if let Some(name) = &args.session {
-        app.go_to_session(name)?;
+        known_stores::go_to_session(&mut app.workspace, name)?;
     }
     let (gate, session) = match &args.session {
-        Some(name) => (args.gate.clone(), app.session(name, Access::Read)?.1),
+        Some(name) => (args.gate.clone(), app.workspace.open_session(name, Access::Read)?.1),
         None => {
-            let meant = meant_gate(app, &args.gate)?;
+            let meant = meant_gate(&app.workspace, &args.gate)?;
             if meant.elsewhere {
-                app.go_to_session(meant.session.as_str())?;
+                known_stores::go_to_session(&mut app.workspace, meant.session.as_str())?;
             }
             (meant.gate, meant.session)
         }

@@ -5,14 +5,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use stepwell::{Error as StoreError, SessionId};
+use stepwell::{Error as StoreError, SessionId, Stepwell};
 use stepwell_formats::Format;
 use stepwell_terminal::note;
 use stepwell_wire::HandedOver;
-use stepwell_workspace::Error;
 use stepwell_workspace::handoff::{HandOver, Wrote};
+use stepwell_workspace::{Error, handoff};
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::foreign::tell_losses;
 
@@ -49,19 +49,20 @@ pub(crate) struct Onward {
 
 /// Hands a session over.
 pub(crate) fn hand_over(
-    well: &Well,
+    well: &Stepwell,
     id: &SessionId,
     Onward { agent: to, then }: Onward,
     app: &mut App,
 ) -> Result<Exit> {
     let how = if then == Then::OnlySay { HandOver::DryRun } else { HandOver::Write };
-    let handed = app.hand_over(well, id, to, how).map_err(|error| match &error {
-        Error::Store(StoreError::Held { holder, .. }) => {
-            Failure::new(Exit::Busy, format_args!("{id} runs here, in {holder}"))
-                .hint(format_args!("stepwell stop {id} stops it"))
-        }
-        _ => error.into(),
-    })?;
+    let handed =
+        handoff::hand_over(&app.workspace, well, id, to, how).map_err(|error| match &error {
+            Error::Store(StoreError::Held { holder, .. }) => {
+                Failure::new(Exit::Busy, format_args!("{id} runs here, in {holder}"))
+                    .hint(format_args!("stepwell stop {id} stops it"))
+            }
+            _ => error.into(),
+        })?;
     let file = handed.file.display();
     match &handed.wrote {
         Wrote::Now(losses) => {

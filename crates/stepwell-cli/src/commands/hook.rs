@@ -3,6 +3,7 @@ use std::io::{self, IsTerminal};
 use stepwell_terminal::note;
 use stepwell_terminal::text::visible;
 use stepwell_wire::{Answer, HookInstalled};
+use stepwell_workspace::hooks;
 use stepwell_workspace::hooks::{
     Delegation, HookAnswer, HookFault, Payload, SettingsFile, not_stopped, read_payload,
 };
@@ -62,8 +63,10 @@ impl Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     match args.action {
-        Action::PreDelegate => answer(&app.answer_pre_delegate(payload()), app),
-        Action::SubagentStop => answer(&app.answer_subagent_stop(payload()), app),
+        Action::PreDelegate => answer(&hooks::answer_pre_delegate(&app.workspace, payload()), app),
+        Action::SubagentStop => {
+            answer(&hooks::answer_subagent_stop(&app.workspace, payload()), app)
+        }
         Action::Install { agent: Host::Claude } => install(app),
         Action::Uninstall { agent: Host::Claude } => uninstall(app),
         Action::Test => test(app),
@@ -107,16 +110,16 @@ fn answer<T: Answer>(answered: &HookAnswer<T>, app: &mut App) -> Result<Exit> {
 }
 
 fn install(app: &mut App) -> Result<Exit> {
-    let file = SettingsFile::below(&app.place.root);
+    let file = SettingsFile::below(&app.workspace.place.root);
     let changed = file.install()?;
     // Delegations are recorded from now on: there must be a store to record them in.
-    drop(app.make()?);
+    drop(app.workspace.open_or_create()?);
     let says = if changed { "Added the hooks to" } else { "The hooks are in" };
     told(&file, changed, says, app)
 }
 
 fn uninstall(app: &mut App) -> Result<Exit> {
-    let file = SettingsFile::below(&app.place.root);
+    let file = SettingsFile::below(&app.workspace.place.root);
     let changed = file.uninstall()?;
     let says = if changed { "Took the hooks out of" } else { "No hooks of ours are in" };
     told(&file, changed, says, app)
@@ -131,16 +134,16 @@ fn told(file: &SettingsFile, changed: bool, says: &str, app: &mut App) -> Result
 
 /// Says what each hook answers to samples.
 fn test(app: &mut App) -> Result<Exit> {
-    for sample in app.hook_samples()? {
+    for sample in hooks::samples(&app.workspace)? {
         let line = format!("{} on {} sample\n  {}", sample.hook, sample.sample, sample.answer);
         app.out.answer(&sample, line)?;
     }
-    let file = SettingsFile::below(&app.place.root);
+    let file = SettingsFile::below(&app.workspace.place.root);
     note(match file.installed()? {
         0 => "Not installed here: stepwell hook install claude".to_owned(),
         n => format!("{n} of 2 hooks are installed in {}", file.path().display()),
     });
-    if !app.place.has_store() {
+    if !app.workspace.place.has_store() {
         note("There is no store here yet: stepwell init makes one.");
     }
     note("Nothing was changed: the samples ran over a store in memory.");

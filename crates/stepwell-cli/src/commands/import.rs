@@ -11,7 +11,9 @@ use stepwell_terminal::text::count;
 use stepwell_terminal::{note, wording};
 use stepwell_wire::{ImportResult, Imported};
 use stepwell_workspace::housekeeping::tidy;
-use stepwell_workspace::{AgentPlace, LangGraphServer, imported, team_address};
+use stepwell_workspace::{
+    AgentPlace, LangGraphServer, imported, other_agents, ownership, team_address,
+};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
@@ -64,7 +66,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         true => (Mode::Look, Verbosity::Would),
         false => (Mode::Write, Verbosity::All),
     };
-    let kept = app.place.has_store().then(|| app.existing(access(mode))).transpose()?;
+    let kept = app
+        .workspace
+        .place
+        .has_store()
+        .then(|| app.workspace.open_existing(access(mode)))
+        .transpose()?;
     let known = kept.as_ref().map(|well| KnownFiles::of(well)).transpose()?.unwrap_or_default();
     let mut found = match args.paths.is_empty() {
         false => search(&paths, args.from, &known, &mut summary),
@@ -80,10 +87,10 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return Ok(exit(&summary));
     }
     let kept = match (kept, mode) {
-        (None, Mode::Write) => Some(app.make()?),
+        (None, Mode::Write) => Some(app.workspace.open_or_create()?),
         (kept, _) => kept,
     };
-    let nowhere = kept.as_ref().map_or_else(Stepwell::in_memory, |well| (**well).clone());
+    let nowhere = kept.clone().unwrap_or_else(Stepwell::in_memory);
     let well = &nowhere;
     let paths: Vec<PathBuf> = found.iter().map(|found| found.path.clone()).collect();
     let progress = Progress::new(app.terminal, &paths);
@@ -101,7 +108,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         summary.count(&report);
         // What the user named may be anybody's.
         if mode == Mode::Write && args.paths.is_empty() {
-            app.own_import(&path, report.sessions.iter().map(|taken| taken.id.clone()));
+            ownership::mark_imported(
+                &app.workspace,
+                &path,
+                report.sessions.iter().map(|taken| taken.id.clone()),
+            );
         }
         let server = servers.iter().find(|server| server.found.path == path);
         let (report, path) = match server {
@@ -112,7 +123,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     say(&summary, args, app)?;
     if let Some(well) = kept.filter(|_| mode == Mode::Write) {
-        tidy(app, &well);
+        tidy(&app.workspace, &well);
     }
     Ok(exit(&summary))
 }
@@ -207,7 +218,7 @@ fn from_servers(addresses: &[PathBuf], args: &Args, app: &App) -> Result<Vec<Lan
     }
     let copied = |named: &PathBuf| {
         // Not shown: what is mistyped may hold a password.
-        let address = team_address(named, &app.host).ok().flatten().ok_or_else(|| {
+        let address = team_address(named, &app.workspace.host).ok().flatten().ok_or_else(|| {
             Failure::new(Exit::Usage, "an address to import from cannot be read")
                 .hint("stepwell import postgres://user@host:port/database, or a file or folder")
         })?;
@@ -248,7 +259,7 @@ fn search(
 /// What is where agents keep their sessions, if the user wants it.
 fn look_around(args: &Args, known: &KnownFiles, app: &mut App) -> Result<Option<Vec<Found>>> {
     let mut all = Vec::new();
-    for AgentPlace { format, path } in app.agent_places(args.from) {
+    for AgentPlace { format, path } in other_agents::places(&app.workspace, args.from) {
         let before = all.len();
         let mut found = |it: Found| {
             all.push(it);
@@ -303,7 +314,7 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
     if from.fill_buf().is_ok_and(<[u8]>::is_empty) {
         return Err(Failure::new(Exit::Absent, "-: stdin is empty"));
     }
-    let well = app.make()?;
+    let well = app.workspace.open_or_create()?;
     let read = stepwell_formats::import(&well, from).map_err(|error| unread(error).at(name))?;
     let groups = [
         ("Imported", ImportResult::Imported, &read.made),
@@ -326,6 +337,6 @@ fn from_stdin(args: &Args, app: &mut App) -> Result<Exit> {
     for id in &read.cut_short {
         note(format_args!("{id} was damaged where it was exported; it ends before the damage"));
     }
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }

@@ -1,6 +1,6 @@
 use stepwell_terminal::note;
 use stepwell_terminal::text::visible;
-use stepwell_workspace::CONFIG_FILE;
+use stepwell_workspace::{CONFIG_FILE, set_up};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -14,9 +14,9 @@ const HEADER: &str = "# Stepwell's settings for this workspace. Each line below 
      # `#` away to change it. `stepwell config list` shows what is in force.\n";
 
 pub(crate) fn run(_args: &Args, app: &mut App) -> Result<Exit> {
-    let made = app.set_up(HEADER)?;
+    let made = set_up::set_up(&app.workspace, HEADER)?;
     let shown = visible(&made.store);
-    let line = match (made.made_store, &app.place.team) {
+    let line = match (made.made_store, &app.workspace.place.team) {
         (_, Some(_)) => format!("The store at {shown} is ready"),
         (true, None) => format!("Made a store in {shown}"),
         (false, None) => format!("There is a store in {shown} already"),

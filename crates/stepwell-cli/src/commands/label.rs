@@ -21,14 +21,14 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if args.label.is_none() && !args.clear {
-        let (well, id) = app.session(&args.session, Access::Read)?;
+        let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
         let label = well.info(&id)?.head.label;
         return told(&id, label.as_deref(), app).map(|()| Exit::Done);
     }
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     well.label(&id, args.label.as_deref())?;
     told(&id, args.label.as_deref(), app)?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 

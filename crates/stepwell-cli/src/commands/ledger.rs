@@ -1,17 +1,17 @@
 use std::path::Path;
 
-use stepwell::SessionInfo;
-use stepwell::sqlite::Access;
 use stepwell::store::query::{Family, Filter, Query};
+use stepwell::{SessionInfo, Stepwell};
 use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{cost_or, moment, one_line, took};
 use stepwell_wire::LedgerEntry;
 use stepwell_workspace::{
-    LedgerLine, LedgerLines, LedgerWanted, Location, NamedWell, ledger_markdown,
+    LedgerLine, LedgerLines, LedgerWanted, Location, NamedWell, Opening, known_stores, ledger,
+    ledger_markdown,
 };
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::selection::Selection;
 
@@ -49,12 +49,12 @@ const COLUMNS: &[Column] = &[
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut ledger = LedgerLines::default();
     if args.everywhere {
-        for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
-            let root = Location::named(&name, &app.place.root).root;
+        for NamedWell { name, well } in known_stores::open_all(&app.workspace, Opening::Read) {
+            let root = Location::named(&name, &app.workspace.place.root).root;
             ledger.extend(collect(args, &well, &root, app)?);
         }
-    } else if let Some(well) = app.look()? {
-        ledger = collect(args, &well, &app.place.root, app)?;
+    } else if let Some(well) = app.workspace.open_if_present()? {
+        ledger = collect(args, &well, &app.workspace.place.root, app)?;
     }
     for (id, error) in &ledger.left_out {
         note(format_args!("warning: {id} is left out: {error}"));
@@ -74,11 +74,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 /// The lines of one store, the last that ended first.
-fn collect(args: &Args, well: &Well, root: &Path, app: &App) -> Result<LedgerLines> {
+fn collect(args: &Args, well: &Stepwell, root: &Path, app: &App) -> Result<LedgerLines> {
     let filter = Filter { family: Family::Roots, ..args.selection.filter(well.now()) };
     let query = Query { filter, ..Query::default() };
     let takes = |info: &SessionInfo| args.selection.takes(info);
-    Ok(app.ledger(well, LedgerWanted { root, query, takes: &takes })?)
+    Ok(ledger::read(&app.workspace, well, LedgerWanted { root, query, takes: &takes })?)
 }
 
 fn show(lines: &[LedgerLine], app: &mut App) -> Result<()> {

@@ -5,6 +5,7 @@ use stepwell::sqlite::Access;
 use stepwell::store::Span;
 use stepwell::{Error, Recorded, Seq, SessionId, Stepwell};
 use stepwell_terminal::note;
+use stepwell_workspace::doctor;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -32,7 +33,7 @@ pub(crate) struct Args {
 const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(&args.session, Access::Read)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
     let last = well.info(&id)?.head.seq;
     let from = match args.last {
         Some(last_n) => last.get().saturating_sub(last_n) + 1,
@@ -67,7 +68,7 @@ impl Stream<'_> {
         match log.each(|event| self.one(&event, app))? {
             None => Ok(Exit::Done),
             Some(damage) => {
-                app.remember_damage(self.id);
+                doctor::note_damage(&app.workspace, self.id);
                 Err(damage.into_error(self.id).into())
             }
         }
@@ -77,7 +78,7 @@ impl Stream<'_> {
     fn follow(&self, from: Seq, app: &mut App) -> Result<Exit> {
         let ended = self.follow_on(from, app);
         if let Err(Stopped::Store(Error::Damaged { .. })) = &ended {
-            app.remember_damage(self.id);
+            doctor::note_damage(&app.workspace, self.id);
         }
         Ok(ended?)
     }

@@ -6,7 +6,7 @@ use stepwell_mcp::{Access, Options, Scope, Server};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{indented, visible};
 use stepwell_wire::McpInstalled;
-use stepwell_workspace::{McpClient, SettingsChange};
+use stepwell_workspace::{McpClient, SettingsChange, mcp_clients};
 
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
@@ -97,12 +97,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Some(Action::List(args)) => list::run(args, app),
         Some(Action::Install { agent, serve, consent }) => {
             let store = app.wanted.store.as_deref();
-            let arguments = app.with_store(serve.options().arguments(), store)?;
-            let plan = app.plan_mcp_install(*agent, &arguments)?;
+            let arguments = mcp_clients::with_store(serve.options().arguments(), store)?;
+            let plan = mcp_clients::plan_mcp_install(&app.workspace, *agent, &arguments)?;
             change(plan, INSTALL, *consent, app)
         }
         Some(Action::Uninstall { agent, consent }) => {
-            let plan = app.plan_mcp_uninstall(*agent)?;
+            let plan = mcp_clients::plan_mcp_uninstall(&app.workspace, *agent)?;
             change(plan, UNINSTALL, *consent, app)
         }
     }
@@ -117,7 +117,7 @@ fn serve(serve: &Serve, app: &App) -> Result<Exit> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all();
     let runtime = runtime.build().map_err(|error| failed(&error))?;
-    let server = Server::new(app.workspace().clone(), serve.options());
+    let server = Server::new(app.workspace.clone(), serve.options());
     let served = runtime.block_on(server.serve(io::stdin(), io::stdout()));
     runtime.shutdown_background();
     served.map_err(|error| failed(&error))?;

@@ -22,7 +22,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let access = if args.entries.is_empty() { Access::Read } else { Access::Write };
-    let (well, id) = app.session(&args.session, access)?;
+    let (well, id) = app.workspace.open_session(&args.session, access)?;
     if !args.entries.is_empty() {
         let redactor = app.runtime().typed_redactor()?;
         let plain = |value: &Value| match value {
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
     }
     if access == Access::Write {
-        tidy(app, &well);
+        tidy(&app.workspace, &well);
     }
     Ok(Exit::Done)
 }

@@ -91,7 +91,7 @@ macro_rules! commands {
             match command {
                 $(Command::$name(args) => {
                     let reach: fn(&$module::$args) -> Reach = $reach;
-                    reach(args).permit(concat!("stepwell ", $typed), &app.host)?;
+                    reach(args).permit(concat!("stepwell ", $typed), &app.workspace.host)?;
                     $run(args, app)
                 })*
             }

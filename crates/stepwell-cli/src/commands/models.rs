@@ -65,7 +65,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(Action::Prices(args)) = &args.action {
         return prices::run(args, app);
     }
-    let shelf = app.recent_models().ok_or_else(|| {
+    let shelf = RecentModelsFile::of(&app.workspace.host).ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to remember models in")
             .hint("set HOME or XDG_STATE_HOME")
     })?;
@@ -104,7 +104,8 @@ fn adopt(shelf: &RecentModelsFile, file: &Path, app: &mut App) -> Result<()> {
     for (name, why) in &left_out {
         note(format_args!("{name:?} is left out: {}", no_name(why)));
     }
-    let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
+    let most =
+        usize::try_from(app.workspace.config.settings.max_recent.get()).unwrap_or(usize::MAX);
     let adopted = shelf.change(|models| models.adopt(&theirs, most))?;
     let models = count(adopted.recent, "model");
     let line = format!("Took over {models} and {}", count(adopted.favourites, "favourite"));
@@ -146,7 +147,8 @@ fn like(shelf: &RecentModelsFile, model: &str, liked: Liked, app: &mut App) -> R
 }
 
 fn list(models: &RecentModels, app: &mut App) -> Result<()> {
-    let most = usize::try_from(app.config.settings.max_recent.get()).unwrap_or(usize::MAX);
+    let most =
+        usize::try_from(app.workspace.config.settings.max_recent.get()).unwrap_or(usize::MAX);
     let recent = &models.recent[..models.recent.len().min(most)];
     let favourites = models.favourites();
     if app.out.is_json() {

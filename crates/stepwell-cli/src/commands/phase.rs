@@ -21,11 +21,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(name) = &args.name else {
-        let (well, id) = app.session(&args.session, Access::Read)?;
+        let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
         answer(&well.info(&id)?.head, app)?;
         return Ok(Exit::Done);
     };
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     let info = well.info(&id)?;
     info.refuse_half_rewound()?;
     let head = info.head;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     well.enter_phase(&id, to)?;
     answer(&well.info(&id)?.head, app)?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 

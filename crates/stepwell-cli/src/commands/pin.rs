@@ -29,9 +29,9 @@ pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
 }
 
 fn edit(session: &str, app: &mut App, pinned: bool, says: &str) -> Result<Exit> {
-    let (well, id) = app.session(session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(session, Access::Write)?;
     well.edit(&id, Edited { pinned: Some(pinned), ..Edited::default() })?;
     app.out.answer(&Pin { id: id.clone(), pinned }, format_args!("{id} {says}"))?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }

@@ -1,11 +1,11 @@
 use stepwell::sqlite::Access;
-use stepwell::{Seq, SessionId};
+use stepwell::{Seq, SessionId, Stepwell};
 use stepwell_terminal::events::gist;
 use stepwell_terminal::note;
 use stepwell_wire::MessagePin;
 use stepwell_workspace::housekeeping::tidy;
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 
 /// Keeps a message in the conversation, word for word, whatever is compacted.
@@ -29,7 +29,7 @@ pub(crate) struct UnpinArgs {
 }
 
 pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     let seq = Seq::new(args.seq);
     let pinned = well.pin_message(&id, seq)?;
     answer(&well, &id, seq, &format!("is pinned: {}", gist(&pinned.message)), app)?;
@@ -39,20 +39,20 @@ pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
              the last compaction back."
         ));
     }
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 
 pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     let seq = Seq::new(args.seq);
     well.unpin_message(&id, seq)?;
     answer(&well, &id, seq, "is not pinned", app)?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 
-fn answer(well: &Well, id: &SessionId, seq: Seq, says: &str, app: &mut App) -> Result<()> {
+fn answer(well: &Stepwell, id: &SessionId, seq: Seq, says: &str, app: &mut App) -> Result<()> {
     let pins = well.pins(id)?;
     let pinned = pins.contains(seq);
     let line = app.cut(&format!("{id}: message {seq} {says}"));

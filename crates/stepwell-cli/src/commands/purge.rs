@@ -25,9 +25,11 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     // Asked before the store is opened for writing: a person may think about it.
     let id = {
-        let (well, id) = app.session_in(TrashScope::Anywhere, &args.session, Access::Read)?;
+        let (well, id) =
+            app.workspace.open_session_in(TrashScope::Anywhere, &args.session, Access::Read)?;
         let (mut events, mut size) = (0, 0);
-        let all = well.removable(std::slice::from_ref(&id), &|head| root(head, app).is_ok())?;
+        let all =
+            well.removable(std::slice::from_ref(&id), &|head| root(head, &app.workspace).is_ok())?;
         for info in &all {
             let place = if info.trashed_at.is_some() { " (in the trash)" } else { "" };
             note(format_args!("{}{place}: {}", info.head.id, task(info)));
@@ -43,8 +45,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         args.consent.ask(app.terminal, &question, Unasked::Refuse)?;
         id
     };
-    let well = app.existing(Access::Write)?;
-    for id in purge(app, &well, &id, &|head| root(head, app).is_ok())? {
+    let well = app.workspace.open_existing(Access::Write)?;
+    for id in purge(&app.workspace, &well, &id, &|head| root(head, &app.workspace).is_ok())? {
         let line = format!("Erased {id}");
         app.out.answer(&Erased { erased: id }, line)?;
     }

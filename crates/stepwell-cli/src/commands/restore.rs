@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use stepwell_terminal::note;
 use stepwell_terminal::text::{count, visible};
-use stepwell_workspace::Replace;
+use stepwell_workspace::{Replace, set_up};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -29,12 +29,14 @@ impl Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let replace = if args.replace { Replace::SetAside } else { Replace::Refused };
-    let restored = app.restore_backup(&args.file, replace).map_err(|error| {
-        let is_in_the_way = error.remedies() == [stepwell::Remedy::Replace];
-        let hint = "--replace keeps it beside the restored one; --store FOLDER restores elsewhere";
-        let failure = Failure::from(error);
-        if is_in_the_way { failure.hint(hint) } else { failure }
-    })?;
+    let restored =
+        set_up::restore_backup(&app.workspace, &args.file, replace).map_err(|error| {
+            let is_in_the_way = error.remedies() == [stepwell::Remedy::Replace];
+            let hint =
+                "--replace keeps it beside the restored one; --store FOLDER restores elsewhere";
+            let failure = Failure::from(error);
+            if is_in_the_way { failure.hint(hint) } else { failure }
+        })?;
     let number = count(usize::try_from(restored.sessions).unwrap_or(usize::MAX), "session");
     let line = format!("Restored {number} to {}", visible(&restored.store));
     app.out.answer(&restored, line)?;

@@ -1,14 +1,14 @@
-use stepwell::SessionId;
 use stepwell::sqlite::Access;
+use stepwell::{SessionId, Stepwell};
 use stepwell_runtime::detached::{DetachedResume, TypedAnswer, Work};
 use stepwell_runtime::{FlowOptions, ResumeRequest, Resumed, not_saved};
 use stepwell_terminal::note;
 use stepwell_terminal::text::{cut, one_line, visible};
-use stepwell_workspace::Newest;
+use stepwell_workspace::{Newest, known_stores, resumable};
 
 use super::detach;
 use super::handoff::{Elsewhere, Onward, Then, hand_over};
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::reach::Reach;
@@ -67,16 +67,16 @@ const DRY_RUN: &str = "Asks the model, and changes nothing outside the session: 
 /// What a run without a task does: takes up the newest session that can be resumed, if the
 /// user wants that; on a terminal it asks first.
 pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
-    if !app.config.settings.resume_on_startup {
+    if !app.workspace.config.settings.resume_on_startup {
         let failure = Failure::new(Exit::Usage, "no task was given");
         return Err(failure.hint("stepwell run \"TASK\" begins one; stepwell resume goes on"));
     }
     refuse_unsaved(app)?;
-    if !app.place.has_store() {
+    if !app.workspace.place.has_store() {
         return Err(nothing_to_resume());
     }
-    let well = app.existing(Access::Write)?;
-    let newest = app.newest_to_resume(&well, Newest::OwnUnasked)?;
+    let well = app.workspace.open_existing(Access::Write)?;
+    let newest = resumable::newest(&app.workspace, &well, Newest::OwnUnasked)?;
     let id = newest.ok_or_else(nothing_to_resume)?;
     if app.terminal.can_ask {
         let task = cut(&app.out.redacted(&one_line(&well.info(&id)?.head.task)), TASK);
@@ -91,8 +91,8 @@ pub(crate) fn at_startup(flags: &Flags, app: &mut App) -> Result<Exit> {
 
 /// The newest session that can be resumed, if there is one.
 pub(super) fn newest_to_resume(app: &App) -> Result<Option<SessionId>> {
-    match app.look()? {
-        Some(well) => Ok(app.newest_to_resume(&well, Newest::OwnUnasked)?),
+    match app.workspace.open_if_present()? {
+        Some(well) => Ok(resumable::newest(&app.workspace, &well, Newest::OwnUnasked)?),
         None => Ok(None),
     }
 }
@@ -118,12 +118,14 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     let (well, id) = match &args.session {
         Some(name) => {
-            app.go_to_session(name)?;
-            app.session(name, Access::Write).map_err(|error| meant_as_text(error.into(), name))?
+            known_stores::go_to_session(&mut app.workspace, name)?;
+            app.workspace
+                .open_session(name, Access::Write)
+                .map_err(|error| meant_as_text(error.into(), name))?
         }
-        None if !app.place.has_store() => return Err(nothing_to_resume()),
+        None if !app.workspace.place.has_store() => return Err(nothing_to_resume()),
         None => {
-            let well = app.existing(Access::Write)?;
+            let well = app.workspace.open_existing(Access::Write)?;
             let id = if args.attach { running(&well)? } else { newest(&well, app)? };
             let does = if args.attach { "Following" } else { "Resuming" };
             note(format_args!("{does} {id}"));
@@ -186,8 +188,8 @@ pub(crate) fn go_on(args: &Args, id: &SessionId, runner: Runner, app: &mut App) 
 /// Gives a session that is there more to do, and goes on with it.
 pub(super) fn say_more(name: &str, text: String, flags: &Flags, app: &mut App) -> Result<Exit> {
     refuse_unsaved(app)?;
-    app.go_to_session(name)?;
-    let (_, id) = app.session(name, Access::Write)?;
+    known_stores::go_to_session(&mut app.workspace, name)?;
+    let (_, id) = app.workspace.open_session(name, Access::Write)?;
     let runtime = app.runtime();
     let request = ResumeRequest {
         say: Some(text),
@@ -270,11 +272,11 @@ impl Args {
 }
 
 /// The user's newest session of this workspace that can be resumed.
-fn newest(well: &Well, app: &App) -> Result<SessionId> {
-    if let Some(id) = app.newest_to_resume(well, Newest::Own)? {
+fn newest(well: &Stepwell, app: &App) -> Result<SessionId> {
+    if let Some(id) = resumable::newest(&app.workspace, well, Newest::Own)? {
         return Ok(id);
     }
-    let Some(id) = app.newest_to_resume(well, Newest::Anyones)? else {
+    let Some(id) = resumable::newest(&app.workspace, well, Newest::Anyones)? else {
         return Err(nothing_to_resume());
     };
     let message = "no session that you began in this workspace can be resumed";
@@ -284,8 +286,8 @@ fn newest(well: &Well, app: &App) -> Result<SessionId> {
 }
 
 /// The newest session here that runs.
-fn running(well: &Well) -> Result<SessionId> {
-    let newest = well.newest_running()?;
+fn running(well: &Stepwell) -> Result<SessionId> {
+    let newest = resumable::newest_running(well)?;
     newest.ok_or_else(|| Failure::new(Exit::Absent, "no session runs here"))
 }
 
@@ -296,7 +298,7 @@ fn nothing_to_resume() -> Failure {
 
 /// What is not saved cannot be taken up again.
 pub(crate) fn refuse_unsaved(app: &App) -> Result<()> {
-    if app.config.settings.auto_save {
+    if app.workspace.config.settings.auto_save {
         return Ok(());
     }
     Err(not_saved().into())

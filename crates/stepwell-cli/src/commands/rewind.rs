@@ -1,7 +1,7 @@
 use stepwell::log::Redactor;
 use stepwell::model::Scope;
 use stepwell::sqlite::Access;
-use stepwell::{Seq, SessionId, SessionInfo};
+use stepwell::{Seq, SessionId, SessionInfo, Stepwell};
 use stepwell_files::plan::Others;
 use stepwell_files::rewind::{self, Done, Foreign};
 use stepwell_files::rewind_history::{Asked, Direction};
@@ -13,7 +13,7 @@ use stepwell_terminal::wording::{POINT_FORMS, tell_of_half};
 use stepwell_wire::UnfinishedRewind;
 use stepwell_workspace::housekeeping::tidy;
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 use crate::reach::Reach;
@@ -66,7 +66,7 @@ impl Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let access = if args.dry_run { Access::Read } else { Access::Write };
-    let (well, id) = app.session(&args.session, access)?;
+    let (well, id) = app.workspace.open_session(&args.session, access)?;
     let way = if args.undo { Direction::Forth } else { Direction::Back };
     if args.dry_run {
         let info = well.info(&id)?;
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
                 note(it.hint());
             }
             drop(session);
-            tidy(app, &well);
+            tidy(&app.workspace, &well);
             Ok(Exit::Done)
         }
     }
@@ -134,15 +134,15 @@ fn say(it: &Move<'_>, done: Option<(Seq, &str)>, app: &mut App) -> Result<()> {
 }
 
 /// Says what is left to do of a rewind that was cut off: another one comes only after it.
-fn unfinished(well: &Well, info: &SessionInfo, app: &mut App) -> Result<Exit> {
+fn unfinished(well: &Stepwell, info: &SessionInfo, app: &mut App) -> Result<Exit> {
     if info.held.is_some() {
         info.refuse_half_rewound()?;
     }
     tell_of_half(info);
-    let (root, redactor) = (root(&info.head, app)?, Redactor::new([]));
+    let (root, redactor) = (root(&info.head, &app.workspace)?, Redactor::new([]));
     let id = &info.head.id;
     let whose = Recorders::of(well, id)?;
-    let site = site(&root, &redactor, &whose, app);
+    let site = site(&root, &redactor, &whose, &app.workspace);
     if let Some(half) = rewind::cut_off(&**well.store(), id, &site)? {
         match app.out.is_json() {
             true => app.out.object(&UnfinishedRewind {
@@ -163,7 +163,7 @@ fn unfinished(well: &Well, info: &SessionInfo, app: &mut App) -> Result<Exit> {
     Ok(Exit::Done)
 }
 
-fn asked(args: &Args, well: &Well, id: &SessionId) -> Result<Asked> {
+fn asked(args: &Args, well: &Stepwell, id: &SessionId) -> Result<Asked> {
     let to = match (args.undo, args.redo, &args.to) {
         (true, ..) => RewindTo::Undo,
         (_, true, _) => RewindTo::Redo,

@@ -3,6 +3,7 @@ use stepwell::sqlite::Access;
 use stepwell_runtime::SayRequest;
 use stepwell_terminal::wording::heard;
 use stepwell_wire::SaidTo;
+use stepwell_workspace::known_stores;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -26,8 +27,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let text = crate::typed::text("message", args.text.clone())?;
-    app.go_to_session(&args.session)?;
-    let (_, id) = app.session(&args.session, Access::Write)?;
+    known_stores::go_to_session(&mut app.workspace, &args.session)?;
+    let (_, id) = app.workspace.open_session(&args.session, Access::Write)?;
     let words = SayRequest { text, lane: args.lane.clone(), now: args.now };
     let hears = app.runtime().say(&id, words)?;
     let line = heard(&id, hears);

@@ -1,13 +1,13 @@
-use stepwell::SessionId;
 use stepwell::sqlite::Access;
 use stepwell::store::query::TrashScope;
 use stepwell::upkeep::{ScrubMatches, ScrubPattern};
+use stepwell::{SessionId, Stepwell};
 use stepwell_terminal::note;
 use stepwell_terminal::text::count;
 use stepwell_wire::Scrubbed;
 use stepwell_workspace::StoreLogs;
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Failure, Result};
 
@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut found = look(args, &pattern, app)?;
     let matching = |found: &[ScrubMatches]| found.iter().map(|found| found.events).sum::<usize>();
     let only = found.first().filter(|_| args.session.is_some()).map(|it| it.session.clone());
-    let logs = StoreLogs::of(&app.place.store, only);
+    let logs = StoreLogs::of(&app.workspace.place.store, only);
     let lines = logs.count_matches(&pattern);
     let in_logs: usize = lines.iter().map(|(_, lines)| lines).sum();
     let erased = matching(&found);
@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             &format!("Erase the matches in {what} for good?"),
             Unasked::Refuse,
         )?;
-        let well = app.existing(Access::Write)?;
+        let well = app.workspace.open_existing(Access::Write)?;
         for _ in 0..PASSES {
             for found in found.iter().filter(|found| found.events > 0) {
                 erase(&well, &found.session, &pattern, app)?;
@@ -112,16 +112,16 @@ fn conclude(found: &[ScrubMatches], erased: usize, app: &mut App) -> Result<Exit
 /// What matches, in the session that is named or in all of them.
 fn look(args: &Args, pattern: &ScrubPattern, app: &App) -> Result<Vec<ScrubMatches>> {
     if let Some(name) = &args.session {
-        let (well, id) = app.session_in(TrashScope::Anywhere, name, Access::Read)?;
+        let (well, id) = app.workspace.open_session_in(TrashScope::Anywhere, name, Access::Read)?;
         return Ok(vec![well.find_to_scrub_in(&id, pattern)?]);
     }
-    Ok(match app.look()? {
+    Ok(match app.workspace.open_if_present()? {
         Some(well) => well.find_to_scrub(pattern)?,
         None => Vec::new(),
     })
 }
 
-fn erase(well: &Well, id: &SessionId, pattern: &ScrubPattern, app: &mut App) -> Result<()> {
+fn erase(well: &Stepwell, id: &SessionId, pattern: &ScrubPattern, app: &mut App) -> Result<()> {
     let Some(done) = well.scrub(id, pattern)? else { return Ok(()) };
     let (events, seq) = (done.events, done.seq);
     let line = format!("Scrubbed {} in {id}, recorded at seq {seq}", count(events, "event"));

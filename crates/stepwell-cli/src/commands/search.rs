@@ -5,7 +5,7 @@ use stepwell::store::query::{Family, Filter, Found, Hit, Rank, Search, Snippet, 
 use stepwell_terminal::text::{moment, visible};
 use stepwell_terminal::{Style, note};
 use stepwell_wire::SearchHit;
-use stepwell_workspace::{NamedWell, Workspace};
+use stepwell_workspace::{NamedWell, Opening, known_stores};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let search = Search { rank, limit, system, ..Search::new(text.clone()) };
     let mut hits: Vec<FoundHit> = Vec::new();
     let mut unseen = 0;
-    if !args.everywhere && !app.place.has_store() {
+    if !args.everywhere && !app.workspace.place.has_store() {
         // Nothing to search is not the same as nothing found.
         note("There is no store here, so nothing was searched.");
         note("hint: stepwell search --everywhere looks into all of your stores");
@@ -57,16 +57,20 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     // A search brings the index up to date, where that is possible.
     let wells = if args.everywhere {
-        let wells = app.everywhere(Workspace::open_at_best).into_iter();
+        let wells = known_stores::open_all(&app.workspace, Opening::WriteIfPossible).into_iter();
         wells.map(|NamedWell { name, well }| (Some(name), well)).collect()
     } else {
-        let here = app.place.has_store().then(|| app.open_at_best(&app.place.store));
+        let here = app
+            .workspace
+            .place
+            .has_store()
+            .then(|| app.workspace.open_writable_if_possible(&app.workspace.place.store));
         here.transpose()?.map(|well| (None, well)).into_iter().collect::<Vec<_>>()
     };
     for (store, well) in wells {
         let filter = Filter { family: Family::Any, ..args.selection.filter(well.now()) };
         // What cannot be indexed is not found, and the search says so.
-        let _ = well.engine.catch_up(&|Indexed { done, all }| {
+        let _ = well.store().maintain().catch_up(&|Indexed { done, all }| {
             let short = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
             progress(app, "new event", short(done), short(all));
         });

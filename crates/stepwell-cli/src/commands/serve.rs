@@ -86,7 +86,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         app.out.line(token.reveal())?;
         return Ok(Exit::Done);
     }
-    let name = app.host.processes.this().who().name;
+    let name = app.workspace.host.processes.this().who().name;
     let files = TokenFiles { name, own, others: args.tokens.clone() };
     let tokens = Tokens::kept_in(files).map_err(|error| {
         Failure::new(Exit::Failed, format_args!("reading tokens: {error}"))
@@ -104,7 +104,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let workspaces = Workspaces { home, others, program };
     let (read_only, may_yolo) = (args.read_only, args.allow_yolo);
     let mcp =
-        Some(Arc::new(Agents::new(args, &workspaces.home.answering_soon())) as Arc<dyn McpHandler>);
+        Some(Arc::new(Agents::new(args, &workspaces.home.with_short_timeout()))
+            as Arc<dyn McpHandler>);
     let log = |path: &PathBuf| {
         let opened = AccessFile::open(path);
         opened.map_err(|error| Failure::file(path, "opening the access log", &error))
@@ -126,13 +127,13 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// The workspace that is served.
 fn home(args: &Args, app: &App) -> Result<Workspace> {
-    let Some(named) = &args.workspace else { return Ok(app.workspace().clone()) };
+    let Some(named) = &args.workspace else { return Ok(app.workspace.clone()) };
     let gone =
         |error| Failure::new(Exit::Absent, format!("--workspace {}: {error}", named.display()));
     let folder = named.canonicalize().map_err(gone)?;
-    let host = Host { folder: Some(folder.clone()), ..app.host.clone() };
+    let host = Host { folder: Some(folder.clone()), ..app.workspace.host.clone() };
     let wanted = Wanted { folder: Some(folder), ..app.wanted.clone() };
-    Ok(Workspace::find(host, wanted, Notices::to_nobody())?)
+    Ok(Workspace::locate(host, wanted, Notices::to_nobody())?)
 }
 
 fn serve(server: Server) -> Result<Exit> {
@@ -185,7 +186,7 @@ impl McpHandler for Agents {
 
 /// The user's token, which is made the first time.
 fn token(args: &Args, app: &App) -> Result<(PathBuf, Token)> {
-    let state = app.host.state.as_deref().ok_or_else(|| {
+    let state = app.workspace.host.state.as_deref().ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to keep a token in")
             .hint("set HOME or XDG_STATE_HOME")
     })?;

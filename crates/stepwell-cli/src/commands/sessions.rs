@@ -1,7 +1,6 @@
 use std::path::Path;
 
 use stepwell::sessions::ResumeLimits;
-use stepwell::sqlite::Access;
 use stepwell::store::query::{Family, Filter, InScope, Query, Sort, TrashScope};
 use stepwell::{Seq, SessionInfo, Stepwell};
 use stepwell_runtime::inspect::{ListWanted, ListedSession, SessionList};
@@ -10,7 +9,7 @@ use stepwell_terminal::text::{ago, one_line};
 use stepwell_terminal::wording::tell_of_half;
 use stepwell_terminal::{Paint, Style, note, text};
 use stepwell_wire::SessionStatus;
-use stepwell_workspace::{Estimates, NamedWell};
+use stepwell_workspace::{Estimates, NamedWell, Opening, hooks, known_stores};
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -72,16 +71,20 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let limit = if args.all { usize::MAX } else { args.limit };
     // What a session cost with its subagents, only their sum says.
     let few = if args.sort == Sort::Cost { usize::MAX } else { limit };
-    let wanted = Wanted { limit: few, limits: app.resume_limits(), store: None };
+    let wanted = Wanted {
+        limit: few,
+        limits: hooks::resume_limits(&app.workspace.config.settings),
+        store: None,
+    };
     let mut list = SessionList::default();
     if args.everywhere {
-        for NamedWell { name, well } in app.everywhere(|it, path| it.open(path, Access::Read)) {
+        for NamedWell { name, well } in known_stores::open_all(&app.workspace, Opening::Read) {
             let before = list.sessions.len();
             args.collect(&mut list, &well, Wanted { store: Some(&name), ..wanted })?;
             complete(&mut list, before, &well, app)?;
         }
         list.merge(args.sort, limit);
-    } else if let Some(well) = app.look()? {
+    } else if let Some(well) = app.workspace.open_if_present()? {
         args.collect(&mut list, &well, wanted)?;
         if args.sort == Sort::Cost {
             list.merge(args.sort, limit);
@@ -140,7 +143,7 @@ fn complete(list: &mut SessionList, from: usize, well: &Stepwell, app: &App) -> 
 
 fn answer(list: &SessionList, args: &Args, app: &mut App) -> Result<()> {
     if app.out.is_json() {
-        let estimates = Estimates::new(app);
+        let estimates = Estimates::new(&app.workspace);
         let item = |it: &ListedSession| it.item(estimates.of(&it.info.head, &it.info.head.spent));
         let items: Vec<_> = list.sessions.iter().map(item).collect();
         return items.iter().try_for_each(|item| app.out.object(item));
@@ -150,7 +153,7 @@ fn answer(list: &SessionList, args: &Args, app: &mut App) -> Result<()> {
     }
     let columns = columns(list, args.everywhere.then(|| left("WORKSPACE")));
     let mut table = Table::new(columns);
-    let (estimates, with_source) = (Estimates::new(app), has_sources(list));
+    let (estimates, with_source) = (Estimates::new(&app.workspace), has_sources(list));
     for session in &list.sessions {
         let mut cells = cells(session, &estimates);
         if with_source {
@@ -216,7 +219,7 @@ pub(crate) fn status_cell(info: &SessionInfo) -> Cell {
 }
 
 fn empty(app: &mut App) -> Result<()> {
-    let any = match app.look()? {
+    let any = match app.workspace.open_if_present()? {
         Some(well) => !well.list(&Query { limit: 1, ..Query::default() })?.sessions.is_empty(),
         None => false,
     };
@@ -237,6 +240,6 @@ fn empty(app: &mut App) -> Result<()> {
 
 fn has_trash(app: &App) -> Result<bool> {
     let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
-    let Some(well) = app.look()? else { return Ok(false) };
+    let Some(well) = app.workspace.open_if_present()? else { return Ok(false) };
     Ok(!well.list(&Query { filter, limit: 1, ..Query::default() })?.sessions.is_empty())
 }

@@ -8,17 +8,17 @@ use stepwell::sessions::Relative;
 use stepwell::sqlite::Access;
 use stepwell::store::Span;
 use stepwell::work::NodeInfo;
-use stepwell::{Event, Lane, Recorded, Seq, SessionId, SessionInfo};
+use stepwell::{Event, Lane, Recorded, Seq, SessionId, SessionInfo, Stepwell};
 use stepwell_runtime::inspect::{self, Depth, Details};
 use stepwell_terminal::events::{detail, gist, parts, speaker};
 use stepwell_terminal::text::{self, cost, indented, one_line, second, visible, word};
 use stepwell_terminal::wording::{self, tell_of_half};
 use stepwell_terminal::{Style, note, work};
 use stepwell_wire::{Messages, NamedSeq, RecordedMessage, SessionDetails};
-use stepwell_workspace::Estimates;
+use stepwell_workspace::{Estimates, doctor};
 
 use super::sessions::status_cell;
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 
 /// Shows a session: what it is, what it spent, its files, its last messages.
@@ -86,14 +86,14 @@ struct SessionPage {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(&args.session, Access::Read)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
     if args.view {
         return view::print(&well, &id, app);
     }
     let depth = if args.tree { Depth::Family } else { Depth::Alone };
     let Details { mut answer, info, family, with_subagents, timeline, unread } =
         inspect::details(&well, &id, depth)?;
-    let estimate = Estimates::new(app).of(&info.head, &info.head.spent);
+    let estimate = Estimates::new(&app.workspace).of(&info.head, &info.head.spent);
     answer.estimate = estimate.map(|it| it.cost.into());
     let mut damage = info.damage.clone();
     let mut last = Vec::new();
@@ -123,7 +123,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     tell_of_half(&info);
     if let Some(damage) = damage {
         let (seq, readable, what) = (damage.seq, damage.seq.prev(), &damage.what);
-        app.remember_damage(&id);
+        doctor::note_damage(&app.workspace, &id);
         note(match seq == Seq::ZERO {
             true => format!("damaged: {what}; stepwell doctor --repair rebuilds it"),
             false => format!("damaged at seq {seq}: {what}; readable up to {readable}"),
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// A session's log, and which of its events count.
 #[derive(Clone, Copy)]
 struct Log<'a> {
-    well: &'a Well,
+    well: &'a Stepwell,
     id: &'a SessionId,
     timeline: &'a Timeline,
 }
@@ -190,7 +190,7 @@ fn whole(
 fn describe(info: &SessionInfo, shown: &SessionPage, app: &mut App) -> Result<()> {
     let (answer, head) = (&shown.answer, &info.head);
     let paint = app.out.paint;
-    let spent = text::cost_or(Estimates::new(app).of(head, &head.spent), &head.spent);
+    let spent = text::cost_or(Estimates::new(&app.workspace).of(head, &head.spent), &head.spent);
     let short = shortener(app);
     let mut say = |name: &str, value: &str| {
         if value.is_empty() {

@@ -1,12 +1,12 @@
-use stepwell::SessionId;
 use stepwell::sqlite::Access;
+use stepwell::{SessionId, Stepwell};
 use stepwell_formats::{state_markdown, task_progress};
 use stepwell_runtime::inspect::work_state;
 use stepwell_terminal::text::{one_line, second, visible};
 use stepwell_terminal::{Style, work};
 use stepwell_workspace::housekeeping::tidy;
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 use crate::reach::Reach;
 
@@ -59,18 +59,18 @@ impl Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let Some(action) = &args.action else {
-        let (well, id) = app.session(&args.session, Access::Read)?;
+        let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
         answer(args, &well, &id, app)?;
         return Ok(Exit::Done);
     };
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     change(action, &well, &id)?;
     answer(args, &well, &id, app)?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 
-fn change(action: &Action, well: &Well, id: &SessionId) -> Result<()> {
+fn change(action: &Action, well: &Stepwell, id: &SessionId) -> Result<()> {
     match action {
         Action::Goal { text } => drop(well.set_goal(id, text)?),
         Action::Ask { text } => drop(well.ask(id, text)?),
@@ -79,7 +79,7 @@ fn change(action: &Action, well: &Well, id: &SessionId) -> Result<()> {
     Ok(())
 }
 
-fn answer(args: &Args, well: &Well, id: &SessionId, app: &mut App) -> Result<()> {
+fn answer(args: &Args, well: &Stepwell, id: &SessionId, app: &mut App) -> Result<()> {
     if args.markdown {
         let (head, work) = (&well.info(id)?.head, &well.work_with_last_step(id)?);
         return app.out.line(state_markdown(head, work).trim_end());

@@ -22,8 +22,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let mut stats = Statistics::default();
-    if let Some(well) = app.look()? {
-        let estimates = Estimates::new(app);
+    if let Some(well) = app.workspace.open_if_present()? {
+        let estimates = Estimates::new(&app.workspace);
         let filter = Filter { family: Family::Any, ..args.selection.filter(well.now()) };
         for info in well.sessions(Query { filter, ..Query::default() }) {
             let info = info?;

@@ -2,6 +2,7 @@ use stepwell::model::Owner;
 use stepwell::sqlite::Access;
 use stepwell::store::Liveness;
 use stepwell_wire::StopAsked;
+use stepwell_workspace::known_stores;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -19,8 +20,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    app.go_to_session(&args.session)?;
-    let (_, id) = app.session(&args.session, Access::Read)?;
+    known_stores::go_to_session(&mut app.workspace, &args.session)?;
+    let (_, id) = app.workspace.open_session(&args.session, Access::Read)?;
     let stop = app.runtime().stop(&id, args.reason.clone())?;
     signal(&stop.holder, app);
     let asked = stop.holder.to_string();
@@ -31,7 +32,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// The fast way, on the same machine. Where it fails, the runner still sees the request.
 fn signal(holder: &Owner, app: &App) {
-    if app.host.processes.pulse(holder) != Liveness::Alive {
+    if app.workspace.host.processes.pulse(holder) != Liveness::Alive {
         return;
     }
     let pid = i32::try_from(holder.pid).ok().and_then(rustix::process::Pid::from_raw);

@@ -8,6 +8,7 @@ use stepwell_terminal::text::visible;
 use stepwell_wire::{CopyResult, Durability, RoleScript, StoreInfo, StoreRetention, StoreStandby};
 use stepwell_workspace::{
     CleanupChange, CopiedSession, Error, RetentionChange, StoreCopy, TrashRemark, can_go_on,
+    store_copy, store_info,
 };
 
 use crate::app::App;
@@ -99,7 +100,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 fn status(app: &mut App) -> Result<Exit> {
-    let shown = app.existing(Access::Read)?.store_info()?;
+    let well = app.workspace.open_existing(Access::Read)?;
+    let shown = store_info::describe(&app.workspace, &well)?;
     print(&shown, app)?;
     if shown.durability == Durability::None {
         note(format_args!("warning: what is acknowledged may be lost: {}", shown.because));
@@ -130,11 +132,12 @@ impl Retention {
 
 fn retention(wanted: &Retention, app: &mut App) -> Result<Exit> {
     let access = if wanted.changes_something() { Access::Write } else { Access::Read };
-    let well = app.existing(access)?;
+    let well = app.workspace.open_existing(access)?;
     if wanted.changes_something() {
-        well.change_retention(wanted.change()).map_err(|error| refused(error, wanted))?;
+        store_info::change_retention(&well, wanted.change())
+            .map_err(|error| refused(error, wanted))?;
     }
-    show_retention(&app.store_retention(&well)?, app)
+    show_retention(&store_info::retention(&well, &app.workspace.config.settings)?, app)
 }
 
 /// Who may change it, and how.
@@ -204,9 +207,9 @@ fn print(shown: &StoreInfo, app: &mut App) -> Result<()> {
 }
 
 fn copy(from: &Path, to: &Path, named: &[String], app: &mut App) -> Result<Exit> {
-    let source = app.open_named(from, Access::Read)?;
-    let target = app.open_named(to, Access::Write)?;
-    let wanted = app.sessions_to_copy(&source, named)?;
+    let source = store_copy::open_named(&app.workspace, from, Access::Read)?;
+    let target = store_copy::open_named(&app.workspace, to, Access::Write)?;
+    let wanted = store_copy::sessions_to_copy(&app.workspace, &source, named)?;
     let (mut copy, mut worst) = (StoreCopy::new(&source, &target), Exit::Done);
     for (n, info) in wanted.iter().enumerate() {
         progress(app, "session", n, wanted.len());

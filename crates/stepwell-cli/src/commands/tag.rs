@@ -1,11 +1,11 @@
-use stepwell::SessionId;
 use stepwell::model::Edited;
 use stepwell::sqlite::Access;
+use stepwell::{SessionId, Stepwell};
 use stepwell_terminal::text::visible;
 use stepwell_wire::Tags;
 use stepwell_workspace::housekeeping::tidy;
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 
 /// Shows a session's tags, or adds some.
@@ -30,7 +30,7 @@ pub(crate) struct UntagArgs {
 
 pub(crate) fn tag(args: &Args, app: &mut App) -> Result<Exit> {
     if args.tags.is_empty() {
-        let (well, id) = app.session(&args.session, Access::Read)?;
+        let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
         return told(&well, &id, app).map(|()| Exit::Done);
     }
     let tag = args.tags.iter().cloned().collect();
@@ -43,14 +43,14 @@ pub(crate) fn untag(args: &UntagArgs, app: &mut App) -> Result<Exit> {
 }
 
 fn edit(session: &str, edited: Edited, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.session(session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(session, Access::Write)?;
     well.edit(&id, edited)?;
     told(&well, &id, app)?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 
-fn told(well: &Well, id: &SessionId, app: &mut App) -> Result<()> {
+fn told(well: &Stepwell, id: &SessionId, app: &mut App) -> Result<()> {
     let tags = well.info(id)?.head.tags;
     let listed: Vec<_> = tags.iter().map(|tag| visible(tag)).collect();
     let line = match listed.is_empty() {

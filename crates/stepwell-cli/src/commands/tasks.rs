@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Some(Action::List { status }) => status,
         Some(action) => return change(args, action, app),
     };
-    let (well, id) = app.session(&args.session, Access::Read)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
     let tasks = well.work(&id)?.tasks;
     let takes = |task: &Task| statuses.is_empty() || statuses.contains(&task.status);
     if args.markdown {
@@ -129,7 +129,7 @@ fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
         Action::Load { file } => load(file)?,
         _ => Vec::new(),
     };
-    let (well, id) = app.session(&args.session, Access::Write)?;
+    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
     let redactor = app.runtime().typed_redactor()?;
     let plain = |text: &str| redactor.redact(text).into_owned();
     let ChangedTasks { tasks, changed } = well.change_tasks(&id, |tasks| match action {
@@ -168,7 +168,7 @@ fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
         Action::List { .. } => Ok(Vec::new()),
     })?;
     answer(args, &id, &tasks, &changed, app)?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 

@@ -80,8 +80,8 @@ fn in_trash() -> Query {
 fn list(app: &mut App) -> Result<Exit> {
     let mut table = Table::new(COLUMNS);
     let mut found = 0;
-    if let Some(well) = app.look()? {
-        let retention = retention(app, &well)?;
+    if let Some(well) = app.workspace.open_if_present()? {
+        let retention = retention(&app.workspace, &well)?;
         for info in well.sessions(in_trash()) {
             let info = info?;
             found += 1;
@@ -110,21 +110,23 @@ fn list(app: &mut App) -> Result<Exit> {
 }
 
 fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
-    let (well, _) = app.session_in(TrashScope::Trash, &sessions[0], Access::Write)?;
-    let found = sessions.iter().map(|name| app.find_session_in(&well, TrashScope::Trash, name));
+    let (well, _) =
+        app.workspace.open_session_in(TrashScope::Trash, &sessions[0], Access::Write)?;
+    let found =
+        sessions.iter().map(|name| app.workspace.find_session_in(&well, TrashScope::Trash, name));
     let ids = found.collect::<Result<Vec<_>, _>>()?;
     let removal = well.restore_all(&ids)?;
     for id in &removal.taken {
         app.out.answer(&Restored { restored: id.clone() }, format_args!("Restored {id}"))?;
     }
     fail_if_left(removal)?;
-    tidy(app, &well);
+    tidy(&app.workspace, &well);
     Ok(Exit::Done)
 }
 
 fn empty(whose: Whose, consent: Consent, app: &mut App) -> Result<Exit> {
     let (mut sessions, mut size, mut others) = (0, 0, 0);
-    if let Some(well) = app.look()? {
+    if let Some(well) = app.workspace.open_if_present()? {
         let all: Vec<SessionInfo> = well.sessions(in_trash()).collect::<Result<_, _>>()?;
         let ids: Vec<SessionId> = all.iter().map(|info| info.head.id.clone()).collect();
         let stay = of_others(&well, &ids, whose)?;
@@ -147,8 +149,8 @@ fn empty(whose: Whose, consent: Consent, app: &mut App) -> Result<Exit> {
     }
     let question = format!("Erase {} ({}) for good?", count(sessions, "session"), bytes(size));
     consent.ask(app.terminal, &question, Unasked::Refuse)?;
-    let well = app.existing(Access::Write)?;
-    let removal = empty_trash(app, &well, Duration::ZERO, whose)?;
+    let well = app.workspace.open_existing(Access::Write)?;
+    let removal = empty_trash(&app.workspace, &well, Duration::ZERO, whose)?;
     for id in &removal.taken {
         app.out.answer(&Erased { erased: id.clone() }, format_args!("Erased {id}"))?;
     }

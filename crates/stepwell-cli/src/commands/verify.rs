@@ -19,18 +19,19 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, ids) = match &args.session {
         Some(name) => {
-            let (_, id) = app.session_in(TrashScope::Anywhere, name, Access::Read)?;
-            (app.open_at_best(&app.place.store)?, vec![id])
+            let (_, id) =
+                app.workspace.open_session_in(TrashScope::Anywhere, name, Access::Read)?;
+            (app.workspace.open_writable_if_possible(&app.workspace.place.store)?, vec![id])
         }
         None => {
-            if app.look()?.is_none() {
+            if app.workspace.open_if_present()?.is_none() {
                 return match app.out.is_json() {
                     true => Ok(Exit::Done),
                     false => app.out.line("No sessions yet.").map(|()| Exit::Done),
                 };
             }
             // Damage that is found is remembered, where that is possible.
-            let well = app.open_at_best(&app.place.store)?;
+            let well = app.workspace.open_writable_if_possible(&app.workspace.place.store)?;
             let ids = well.every_id()?;
             (well, ids)
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use stepwell_formats::Format;
 use stepwell_terminal::note;
 use stepwell_terminal::text::count;
-use stepwell_workspace::{WatchNews, WatchedPlace};
+use stepwell_workspace::{WatchNews, WatchedPlace, ownership, watch};
 
 use super::import::{Origin, Verbosity, report_import};
 use crate::app::App;
@@ -29,7 +29,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let places = app.watched_places(&args.paths, args.from);
+    let places = watch::places(&app.workspace, &args.paths, args.from);
     if places.is_empty() {
         let message = "there is nothing to watch: no agent keeps sessions here";
         let hint = "name a folder; stepwell formats says where was looked";
@@ -39,20 +39,24 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let message = format!("there is nothing to watch: {} is not there", path.display());
         return Err(Failure::new(Exit::Absent, message).hint("make it, or name another folder"));
     }
-    let well = app.make()?;
-    let Some(mut watch) = app.watch()? else {
+    let well = app.workspace.open_or_create()?;
+    let Some(mut watch) = watch::start(&app.workspace)? else {
         let message = "another stepwell watch is at work for this store";
         return Err(Failure::new(Exit::Busy, message));
     };
     note(format_args!("Watching {}; Ctrl+C stops it", count(places.len(), "place")));
     loop {
         // A place may come to be while we watch.
-        for place in app.watched_places(&args.paths, args.from) {
+        for place in watch::places(&app.workspace, &args.paths, args.from) {
             watch.look(&well, &place, |news| {
                 // What the user named may be anybody's.
                 if let (WatchNews::Read { path, report, .. }, true) = (&news, args.paths.is_empty())
                 {
-                    app.own_import(path, report.sessions.iter().map(|taken| taken.id.clone()));
+                    ownership::mark_imported(
+                        &app.workspace,
+                        path,
+                        report.sessions.iter().map(|taken| taken.id.clone()),
+                    );
                 }
                 say(news, app)
             })?;

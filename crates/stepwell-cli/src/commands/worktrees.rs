@@ -49,8 +49,8 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let found = match app.look()? {
-        Some(well) => subagent_worktrees(app, &well)?,
+    let found = match app.workspace.open_if_present()? {
+        Some(well) => subagent_worktrees(&app.workspace, &well)?,
         None => Vec::new(),
     };
     match &args.action {

@@ -13,7 +13,7 @@ fn main() {
     let root = Path::new(&words[0]);
     let host = Host { state: Some(root.join(".state")), ..Host::bare() };
     let wanted = Wanted { folder: Some(root.to_owned()), ..Wanted::default() };
-    let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+    let workspace = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap();
     let all = [Access::Record, Access::Manage];
     let allow = all.into_iter().filter(|access| has(access.as_str())).collect();
     let scope = if has("everywhere") { Scope::Everywhere } else { Scope::Workspace };

@@ -352,7 +352,7 @@ async fn other_stores_are_seen_only_if_the_user_said_so() {
     env.login();
     let elsewhere = tempfile::tempdir().unwrap();
     let other = workspace(elsewhere.path(), &env.root().join(".state"));
-    let well = other.make().unwrap();
+    let well = other.open_or_create().unwrap();
     let there = well.create(well.draft("a login in another project")).unwrap().id().clone();
     let here = env.client(Options::default()).await;
     let found = here.answer("search_sessions", json!({"query": "another project"})).await;

@@ -13,9 +13,9 @@ use serde_json::Value;
 use stepwell::model::{FileChanged, FileState, Gate};
 use stepwell::sqlite::Access;
 use stepwell::store::{Append, Write};
-use stepwell::{Message, NewEvent, Session, SessionId, Status, StopReason};
+use stepwell::{Message, NewEvent, Session, SessionId, Status, Stepwell, StopReason};
 use stepwell_mcp::{Options, Server};
-use stepwell_workspace::{Host, Notices, Wanted, Well, Workspace};
+use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use tempfile::TempDir;
 
 pub(crate) const SECRET: &str = "ghp_a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
@@ -39,8 +39,8 @@ impl TestEnv {
         self.folder.path().to_owned()
     }
 
-    pub(crate) fn well(&self) -> Well {
-        self.workspace.make().unwrap()
+    pub(crate) fn well(&self) -> Stepwell {
+        self.workspace.open_or_create().unwrap()
     }
 
     /// A session that fixed the login: two steps, a file, a secret that was imported.
@@ -92,7 +92,7 @@ impl TestEnv {
 pub(crate) fn workspace(root: &Path, state: &Path) -> Workspace {
     let host = Host { state: Some(state.to_owned()), ..Host::bare() };
     let wanted = Wanted { folder: Some(root.to_owned()), ..Wanted::default() };
-    Workspace::find(host, wanted, Notices::to_nobody()).unwrap()
+    Workspace::locate(host, wanted, Notices::to_nobody()).unwrap()
 }
 
 /// Records events as an import does: as they are.
@@ -176,6 +176,6 @@ impl Client {
 
 /// Whether a session reads as it should, straight from the store.
 pub(crate) fn look(env: &TestEnv, id: &str) -> stepwell::log::Head {
-    let well = env.workspace.existing(Access::Read).unwrap();
+    let well = env.workspace.open_existing(Access::Read).unwrap();
     well.info(&id.parse().unwrap()).unwrap().head
 }

@@ -6,6 +6,7 @@ use serde_json::json;
 use stepwell::Status;
 use stepwell::model::Phase;
 use stepwell_mcp::{Access, Options};
+use stepwell_workspace::ownership;
 
 use crate::test_env::{SECRET, TestEnv, look};
 
@@ -100,7 +101,7 @@ async fn an_agent_that_nobody_records_becomes_durable() {
 async fn labels_tags_and_forks_are_managed_and_a_fork_is_not_the_users_own() {
     let env = TestEnv::new();
     let (id, other) = (env.login(), env.waiting());
-    env.workspace.own(&id);
+    ownership::mark(&env.workspace, &id);
     let client = env.client(allowing(&[Access::Manage])).await;
     client.answer("label", json!({"session": id, "label": "auth"})).await;
     let taken = client.refusal("label", json!({"session": other, "label": "auth"})).await;
@@ -111,7 +112,7 @@ async fn labels_tags_and_forks_are_managed_and_a_fork_is_not_the_users_own() {
     let forked = client.answer("fork", json!({"session": "auth", "at": 3, "label": "again"})).await;
     assert_eq!((&forked["parent"], &forked["at"]), (&json!(id), &json!(3)));
     let fork: stepwell::SessionId = forked["id"].as_str().unwrap().parse().unwrap();
-    assert!(!env.workspace.is_own(&fork));
+    assert!(!ownership::is_own(&env.workspace, &fork));
     assert_eq!(look(&env, fork.as_str()).status, Status::Interrupted);
     let cleared = client.answer("label", json!({"session": id})).await;
     assert_eq!(cleared["label"], json!(null));
@@ -122,7 +123,7 @@ async fn what_the_user_allowed_does_not_count_in_a_fork_that_an_agent_made() {
     use stepwell::model::{Mode, Permission, Settings};
     let env = TestEnv::new();
     let id = env.login();
-    env.workspace.own(&id);
+    ownership::mark(&env.workspace, &id);
     let (allowed, parent) = {
         let well = env.well();
         let session = well.lock(&id).unwrap();

@@ -146,14 +146,14 @@ impl Runtime {
     /// # Errors
     /// If the session cannot be read, or its folder is gone.
     pub fn preview_rewind(&self, session: &SessionId, asked: &Asked) -> Result<Preview> {
-        let well = self.existing(stepwell::sqlite::Access::Read)?;
+        let well = self.workspace().open_existing(stepwell::sqlite::Access::Read)?;
         let (head, redactor) = (well.info(session)?.head, Redactor::new([]));
         let root = match asked.scope.moves_files() {
-            true => files::root(&head, self)?,
+            true => files::root(&head, self.workspace())?,
             false => Root::new(std::path::PathBuf::new()),
         };
         let whose = files::Recorders::of(&well, session)?;
-        let site = files::site(&root, &redactor, &whose, self);
+        let site = files::site(&root, &redactor, &whose, self.workspace());
         Ok(rewind::preview(&**well.store(), session, asked, &site)?)
     }
 }

@@ -70,7 +70,7 @@ impl Hiring {
         // Only what the user chose before counts: the spec says the rest.
         let chosen = || of.session?.weighed.mine.model.clone();
         let typed = options.model.clone().or_else(chosen);
-        let usual = runtime.config.settings.mode;
+        let usual = runtime.workspace().config.settings.mode;
         let trust = of.trust.or_chosen(options.mode.is_some());
         refuse_servers(spec, trust)?;
         tools::check_guardrails(spec, runtime)?;
@@ -106,7 +106,7 @@ impl Hiring {
             place,
             wanted,
             names,
-            redactor: Redactor::with_environment(given, runtime.host.secrets()),
+            redactor: Redactor::with_environment(given, runtime.workspace().host.secrets()),
             priced,
         })
     }
@@ -164,7 +164,7 @@ impl Hiring {
                 summariser: context::summariser(&model, runtime),
                 model,
                 keys: keys.clone(),
-                environment: runtime.host.secrets(),
+                environment: runtime.workspace().host.secrets(),
                 total: options.budget_total,
                 options,
                 who: runtime.who(),
@@ -252,7 +252,8 @@ fn find(
         (None, Some(id)) => Some(id.clone()),
         _ => None,
     };
-    let usual = Some(runtime.config.settings.model_name.clone()).filter(|name| !name.is_empty());
+    let usual = Some(runtime.workspace().config.settings.model_name.clone())
+        .filter(|name| !name.is_empty());
     let named = typed.map(str::to_owned).or(described.clone()).or(usual);
     let named = named.ok_or_else(|| {
         let keys = "runtime.provider and runtime.model_id in the spec".to_owned();
@@ -289,7 +290,7 @@ fn patience(policy: &FailurePolicy) -> Option<Patience> {
 fn secrets(spec: &Spec, runtime: &Runtime) -> Result<Vec<String>> {
     let needed = spec.env.secrets.iter().filter(|secret| secret.source == SecretSource::Env);
     let value = |secret: &spec::Secret| {
-        runtime.host.variable(&secret.key).ok_or_else(|| {
+        runtime.workspace().host.variable(&secret.key).ok_or_else(|| {
             let why = format!("the flow needs {} in the environment", secret.key);
             Error::config(why).helped_by(Remedy::SetVariable(secret.key.clone()))
         })
@@ -300,7 +301,7 @@ fn secrets(spec: &Spec, runtime: &Runtime) -> Result<Vec<String>> {
 /// Knows the secrets that are known without asking or starting anything.
 pub(crate) fn redactor(spec: &Spec, runtime: &Runtime) -> Result<Redactor> {
     let given = model::provider_keys(runtime)?.into_values().chain(secrets(spec, runtime)?);
-    Ok(Redactor::with_environment(given, runtime.host.secrets()))
+    Ok(Redactor::with_environment(given, runtime.workspace().host.secrets()))
 }
 
 /// A spec that came with someone else's session starts no programs and sends nothing to

@@ -4,10 +4,9 @@ use stepwell::log::Head;
 use stepwell::log::Redactor;
 use stepwell::model::{Answer, Gate, GateAnswered, Time, Who};
 use stepwell::work::Gates;
-use stepwell::{Remedy, SessionId};
+use stepwell::{Remedy, SessionId, Stepwell};
 use stepwell_flow::Memo;
 use stepwell_flow::spec::Spec;
-use stepwell_workspace::Well;
 
 use super::agents;
 use super::change::Current;
@@ -21,7 +20,7 @@ use crate::runtime::Runtime;
 /// The answer to a question of a flow that somebody else may run. It needs no agents.
 pub(crate) fn fitting_answer(
     runtime: &Runtime,
-    well: &Well,
+    well: &Stepwell,
     head: &Head,
     given: &Given,
     flow: &FlowOptions,
@@ -39,7 +38,7 @@ pub(crate) fn fitting_answer(
 
 fn answer_that_fits(
     runtime: &Runtime,
-    well: &Well,
+    well: &Stepwell,
     head: &Head,
     given: &Given,
     flow: &FlowOptions,

@@ -14,6 +14,7 @@ mod tools;
 mod variables;
 
 use std::sync::Arc;
+use stepwell_workspace::ownership;
 
 use serde_json::Value;
 use stepwell::model::{Edited, Flow as Described, FlowSettings, PhaseSet, SpecHash};
@@ -75,7 +76,7 @@ impl Runtime {
             let same = history.stored.as_ref().is_some_and(|stored| stored.hash == hash)
                 && history.described.is_some_and(|flow| flow.variables == kept);
             // Somebody else's is theirs to go on with.
-            if same && self.began(&well, &head)? {
+            if same && ownership::began_by_user(self.workspace(), &well, &head)? {
                 return Ok(Some(head.id));
             }
         }
@@ -137,11 +138,11 @@ fn begin(
     let created = well
         .draft(plain(&task))
         .with_model(&crew.model.0, &crew.model.1)
-        .in_workspace(runtime.place.root.display().to_string());
+        .in_workspace(runtime.workspace().place.root.display().to_string());
     let mut created = Created { flow: Some(flow), ..created };
     if is_guided(spec) {
         created.phases = Some(PhaseSet::Workflow);
-        created.project = Survey::of(&runtime.place.root).project();
+        created.project = Survey::of(&runtime.workspace().place.root).project();
     }
     let folder = output(&request.flow, None, runtime);
     // A spec that was made for a goal lies in no file.

@@ -8,10 +8,10 @@ use stepwell::log::Head;
 use stepwell::model::{Digest, FlowSettings, GateAnswered, Node, NodeState, Time, Who};
 use stepwell::store::Span;
 use stepwell::trust::Weighed;
-use stepwell::{NewEvent, Remedy, Seq, Session};
+use stepwell::{NewEvent, Remedy, Seq, Session, Stepwell};
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{History, Stored};
-use stepwell_workspace::{Prior, Settled, Well};
+use stepwell_workspace::{Prior, Settled};
 
 use super::agents::{self, Crew, Hiring, not_yours};
 use super::answers::Answering;
@@ -53,7 +53,7 @@ impl FlowWork {
     /// Reads what a flow did, and settles its spec and its agents.
     pub(crate) fn prepare(
         request: &ResumeRequest,
-        well: &Well,
+        well: &Stepwell,
         head: &Head,
         runtime: &Runtime,
     ) -> Result<Self> {

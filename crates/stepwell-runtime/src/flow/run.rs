@@ -12,7 +12,7 @@ use stepwell_flow::revision::agent_of;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::template::Scope;
 use stepwell_flow::{Agents as _, Ended, Flow, History, OutputFolder, Over, Parts};
-use stepwell_workspace::Estimates;
+use stepwell_workspace::{Estimates, ownership};
 
 use super::agents::Crew;
 use super::budget::{below, shared_budget};
@@ -43,9 +43,9 @@ impl FlowRun {
         job: &mut Job,
     ) -> Result<RunReport> {
         let runtime = job.runtime.clone();
-        let begun = runtime.now();
+        let begun = runtime.workspace().now();
         if self.crew.trust.is_own() {
-            runtime.own(self.session.id());
+            ownership::mark(runtime.workspace(), self.session.id());
         }
         let variables = self.history.described.as_ref().map(|flow| flow.variables.clone());
         let mut scope = Scope::new();
@@ -56,7 +56,8 @@ impl FlowRun {
         let kept = self.output.clone().filter(|_| self.crew.trust.is_own());
         let root = output(flow, kept, &runtime);
         let over = if flow.force { Over::Replace } else { Over::Refuse };
-        let folder = OutputFolder { root, over, store: Some(runtime.place.store.clone()) };
+        let folder =
+            OutputFolder { root, over, store: Some(runtime.workspace().place.store.clone()) };
         let watched = Watched::new(&self.session, job.sink(), &runtime)?;
         watched.replay(&self.session, self.resumed_from)?;
         let Self { session, history, spec, crew, resumed_from, .. } = self;
@@ -71,18 +72,18 @@ impl FlowRun {
         };
         let ended = job.tokio.block_on(Flow::new(parts, history).run(options.patience, &folder));
         job.tokio.block_on(crew.connected.close());
-        let took = runtime.now().since(begun);
+        let took = runtime.workspace().now().since(begun);
         let ended = match ended {
             Ok(ended) => ended,
             Err(error) => return Err(watched.unsaved("flow", error.into(), took, resumed_from)),
         };
         let flow = flow_report(&session, &ended, &spec, folder.root)?;
         let report = report(&session, &ended, &crew, flow)?;
-        let estimate = Estimates::new(&runtime).of(&session.info()?.head, &report.spent);
+        let estimate = Estimates::new(runtime.workspace()).of(&session.info()?.head, &report.spent);
         if let Some(path) = &options.record_script {
             record_script(path, &session)?;
         }
-        let saved = runtime.config.settings.auto_save;
+        let saved = runtime.workspace().config.settings.auto_save;
         Ok(RunReport { took, resumed_from, saved, estimate, ..report })
     }
 }

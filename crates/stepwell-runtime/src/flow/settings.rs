@@ -23,7 +23,14 @@ pub(super) fn remembered(options: &RunOptions, flow: FlowSettings, who: Who) -> 
 
 /// Where artifacts go.
 pub(super) fn output(flow: &FlowOptions, kept: Option<String>, runtime: &Runtime) -> PathBuf {
-    let here = || runtime.host.folder.clone().unwrap_or_else(|| runtime.place.root.clone());
+    let here = || {
+        runtime
+            .workspace()
+            .host
+            .folder
+            .clone()
+            .unwrap_or_else(|| runtime.workspace().place.root.clone())
+    };
     let given = flow.output.as_ref().map(|path| std::path::absolute(path).unwrap_or(path.clone()));
     given.or_else(|| kept.map(PathBuf::from)).unwrap_or_else(here)
 }

@@ -73,7 +73,7 @@ fn is_among(name: &str, of: &str) -> bool {
 pub(crate) fn check_guardrails(spec: &Spec, runtime: &Runtime) -> Result<()> {
     let Some(allowed) = allowed(spec) else { return Ok(()) };
     let known: Vec<String> = tool::builtin().iter().map(|tool| tool.spec().name.clone()).collect();
-    let configured = runtime.config.mcp.keys().map(ToString::to_string);
+    let configured = runtime.workspace().config.mcp.keys().map(ToString::to_string);
     let servers: Vec<String> =
         spec.tools.mcp.iter().map(|server| server.id.to_string()).chain(configured).collect();
     for name in allowed.iter().filter(|name| !spec.tools.is_foreign(name)) {
@@ -118,7 +118,7 @@ pub(crate) fn servers(spec: &Spec, root: &Path, runtime: &Runtime) -> Result<(mc
     let mut tools: Vec<String> = lists.into_iter().flat_map(|list| named(spec, list)).collect();
     tools.retain(|name| name.contains("__"));
     let agent = Agent { tools: Some(tools), ..Agent::default() };
-    let mut config = runtime.config.clone();
+    let mut config = runtime.workspace().config.clone();
     for server in &spec.tools.mcp {
         let wrong = |why| Error::config(format!("tools.mcp.{}: {why}", server.id));
         let name: ServerName =
@@ -127,7 +127,7 @@ pub(crate) fn servers(spec: &Spec, root: &Path, runtime: &Runtime) -> Result<(mc
         let described = described.ok_or_else(|| wrong("it has neither command nor url"))?;
         config.mcp.insert(name, described);
     }
-    let with_servers = runtime.in_workspace(runtime.with_config(config));
+    let with_servers = runtime.in_workspace(runtime.workspace().with_config(config));
     Ok((mcp::Wanted::find(&agent, root, &with_servers), agent))
 }
 

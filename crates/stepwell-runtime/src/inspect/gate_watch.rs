@@ -12,7 +12,6 @@ use stepwell::work::Gates;
 use stepwell::{Error as StoreError, SessionId, Status, Stepwell};
 use stepwell_files::forwarded::asked_in;
 use stepwell_wire::{GateChange, GateChangeKind, OpenGate};
-use stepwell_workspace::Well;
 
 use super::gates::{open_gates, sessions_with_gates};
 use crate::error::{Error, Result};
@@ -23,7 +22,7 @@ pub struct WatchedStore {
     /// What it is called, where several are watched.
     pub name: Option<String>,
     /// The store.
-    pub well: Well,
+    pub well: Stepwell,
     /// Only this session of it.
     pub session: Option<SessionId>,
 }

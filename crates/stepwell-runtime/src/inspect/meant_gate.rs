@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use stepwell::error::{GateChoice, Listing};
 use stepwell::model::Time;
-use stepwell::sqlite::Access;
 use stepwell::store::query::Query;
 use stepwell::work::{Asked, Gates};
 use stepwell::{Remedy, SessionId, Stepwell};
-use stepwell_workspace::Workspace;
+use stepwell_workspace::{Opening, Workspace, known_stores};
 
 use super::gates::all_with_gates;
 use crate::ask_again::answered_in_vain;
@@ -49,7 +48,7 @@ struct Candidate {
 /// # Errors
 /// If it was answered lately, several have that name, or none has it.
 pub fn meant_gate(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
-    if let Some(well) = workspace.look()? {
+    if let Some(well) = workspace.open_if_present()? {
         let mut here = candidates(&well, typed)?;
         if here.len() > 1 {
             let why = format!("{typed:?} waits in {} sessions", here.len());
@@ -74,7 +73,7 @@ pub fn meant_gate(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
 
 /// The same in the user's other stores.
 fn meant_elsewhere(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
-    let wells = workspace.everywhere(|it, path| it.open(path, Access::Read));
+    let wells = known_stores::open_all(&workspace, Opening::Read);
     let mut found = Vec::new();
     for store in &wells {
         found.extend(candidates(&store.well, typed)?);

@@ -67,7 +67,7 @@ impl Publisher {
     /// and the run goes on all the same.
     pub(crate) fn open(session: &Session, runtime: &Runtime) -> Option<Self> {
         let id = session.id();
-        let bound = Address::of(runtime, id).bind();
+        let bound = Address::of(runtime.workspace(), id).bind();
         let bound = bound.and_then(|bound| {
             bound.listener.set_nonblocking(true)?;
             Ok(bound)

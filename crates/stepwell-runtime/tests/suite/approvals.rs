@@ -195,7 +195,9 @@ fn a_call_with_a_secret_is_allowed_only_where_it_runs() {
     let call = open.gate.call.as_ref().unwrap();
     assert!(call.holds_secret && !call.arguments.contains(&secret), "{call:?}");
     // From elsewhere it cannot be allowed, and that is not offered.
-    let listed = open_gates(&env.elsewhere().existing(Access::Read).unwrap(), Some(&id)).unwrap();
+    let listed =
+        open_gates(&env.elsewhere().workspace().open_existing(Access::Read).unwrap(), Some(&id))
+            .unwrap();
     let offered = &listed[0].gate.call.as_ref().unwrap().choices;
     assert_eq!(*offered, [Choice::Deny, Choice::Never]);
     // What only this process knows is sent nowhere.
@@ -255,7 +257,7 @@ fn an_answer_that_was_rewound_is_nobodys_first() {
     let handle = env.runtime.start(request).unwrap();
     let id = handle.id().clone();
     assert_eq!(handle.join().unwrap().status, Status::Paused);
-    let well = env.runtime.existing(Access::Write).unwrap();
+    let well = env.runtime.workspace().open_existing(Access::Write).unwrap();
     let asked = stepwell::work::Gates::of(&**well.store(), &id).unwrap().asked.pop().unwrap();
     let given = Given { gate: Some(asked.gate.id), answer: Answer::from("no") };
     env.runtime.answer(&id, &given, &FlowOptions::default()).unwrap();

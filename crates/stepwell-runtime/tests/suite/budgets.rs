@@ -38,7 +38,7 @@ fn a_run_that_works_keeps_to_the_budget_that_it_is_given() {
     let ended = (report.status, report.reason, report.spent.cost);
     assert_eq!(ended, (Status::Partial, Some(StopReason::BudgetExceeded), dollars("10")));
     // It is on record as the user's own, so that the next run goes by it as well.
-    let well = env.runtime.existing(stepwell::sqlite::Access::Read).unwrap();
+    let well = env.runtime.workspace().open_existing(stepwell::sqlite::Access::Read).unwrap();
     assert_eq!(well.info(&report.session).unwrap().head.budget, Some(dollars("6")));
     let weighed = well.weigh(&report.session).unwrap();
     assert_eq!(weighed.mine.budget, Some(dollars("6")));

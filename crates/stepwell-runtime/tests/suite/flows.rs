@@ -98,7 +98,7 @@ pattern:
     let script = "lanes: {writer: [{calls: [{tool: run_command, arguments: {command: 'true'}}]}, {text: Made.}]}";
     let handle = env.runtime.start_flow(env.flow(spec, script)).unwrap();
     asked(&mut handle.events());
-    let well = env.elsewhere().existing(Access::Read).unwrap();
+    let well = env.elsewhere().workspace().open_existing(Access::Read).unwrap();
     let listed = open_gates(&well, Some(handle.id())).unwrap();
     assert_eq!(listed[0].agent.as_deref(), Some("writer"));
     // It waits for a person: what is said to it is heard after that.

@@ -67,10 +67,10 @@ impl Stage {
     /// Listens to a session as another process of the user does.
     fn listen(&self, id: &SessionId) -> Heard {
         let elsewhere = self.env.elsewhere();
-        let well = elsewhere.existing(stepwell::sqlite::Access::Read).unwrap();
+        let well = elsewhere.workspace().open_existing(stepwell::sqlite::Access::Read).unwrap();
         let (to, pieces) = mpsc::channel();
         let tell = move |piece| drop(to.send(piece));
-        Heard { pieces, listening: listen(&elsewhere, &well, id, tell) }
+        Heard { pieces, listening: listen(elsewhere.workspace(), &well, id, tell) }
     }
 
     /// What the model has said on record.
@@ -281,7 +281,7 @@ fn a_subagent_is_heard_by_its_own_name_and_with_the_run_that_it_belongs_to() {
             break piece.session;
         }
     };
-    let well = stage.env.runtime.existing(stepwell::sqlite::Access::Read).unwrap();
+    let well = stage.env.runtime.workspace().open_existing(stepwell::sqlite::Access::Read).unwrap();
     let origin = well.info(&child).unwrap().head.origin;
     assert!(matches!(&origin, Origin::Subagent { parent } if parent == handle.id()), "{origin:?}");
     // By its own name only its own words are heard.
@@ -329,19 +329,19 @@ fn the_agents_of_a_flow_are_heard_by_their_lanes() {
 #[test]
 fn a_path_that_is_too_long_for_a_socket_is_reached_all_the_same() {
     let mut stage = Stage::new();
-    let host = &stage.env.runtime.host;
+    let host = &stage.env.runtime.workspace().host;
     let long = stage.env.state().join("long ".repeat(40)).join("folder ".repeat(30));
     let host = stepwell_workspace::Host { runtime: Some(long.clone()), ..host.clone() };
     let wanted = stepwell_workspace::Wanted { folder: host.folder.clone(), ..Default::default() };
     let nobody = stepwell_workspace::Notices::to_nobody();
-    let workspace = stepwell_workspace::Workspace::find(host, wanted, nobody).unwrap();
+    let workspace = stepwell_workspace::Workspace::locate(host, wanted, nobody).unwrap();
     stage.env.runtime = stepwell_runtime::Runtime::new(workspace);
     stage.strict.push(halved());
     let handle = stage.start();
-    let well = stage.env.runtime.existing(stepwell::sqlite::Access::Read).unwrap();
+    let well = stage.env.runtime.workspace().open_existing(stepwell::sqlite::Access::Read).unwrap();
     let (to, pieces) = mpsc::channel();
     let tell = move |piece| drop(to.send(piece));
-    let listening = listen(&stage.env.runtime, &well, handle.id(), tell);
+    let listening = listen(stage.env.runtime.workspace(), &well, handle.id(), tell);
     let heard = Heard { pieces, listening };
     heard.until(handle.id(), "main", HALF);
     assert_eq!(std::fs::read_dir(&long).unwrap().count(), 1);

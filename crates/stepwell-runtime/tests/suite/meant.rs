@@ -42,7 +42,7 @@ fn answer(runtime: &Runtime, id: &SessionId, gate: Option<&str>, word: &str) -> 
 }
 
 fn only_gate(runtime: &Runtime, id: &SessionId) -> (String, Seq) {
-    let well = runtime.existing(Access::Read).unwrap();
+    let well = runtime.workspace().open_existing(Access::Read).unwrap();
     let open = open_gates(&well, Some(id)).unwrap();
     let [gate] = &*open else { panic!("{open:?}") };
     (gate.gate.id.clone(), gate.seq)
@@ -59,7 +59,7 @@ fn a_late_answer_does_not_go_to_another_session_of_the_store() {
     let (gate, _) = only_gate(&env.runtime, &one);
     assert_eq!(only_gate(&env.runtime, &two).0, gate, "names repeat");
     // Both wait: the name alone means neither.
-    let both = meant_gate(&env.runtime, &gate);
+    let both = meant_gate(env.runtime.workspace(), &gate);
     let choices = choices(&both.unwrap_err());
     let mut typed: Vec<&str> = choices.iter().map(|it| it.typed.as_str()).collect();
     typed.sort_unstable();
@@ -68,17 +68,17 @@ fn a_late_answer_does_not_go_to_another_session_of_the_store() {
     assert_eq!(typed, wanted);
     answer(&env.runtime, &one, Some(&gate), "no").unwrap();
     // Only the other waits, and whoever types the name may mean the one that was answered.
-    let late = meant_gate(&env.runtime, &gate);
+    let late = meant_gate(env.runtime.workspace(), &gate);
     let late = late.unwrap_err();
     assert!(late.to_string().contains("was answered by"), "{late}");
     assert_eq!(self::choices(&late)[0].typed, format!("{}/{gate}", end_of(&two)));
     assert!(late.kind().is_busy());
     // What the hint says is clear.
-    let meant = meant_gate(&env.runtime, &format!("{}/{gate}", end_of(&two))).unwrap();
+    let meant = meant_gate(env.runtime.workspace(), &format!("{}/{gate}", end_of(&two))).unwrap();
     assert_eq!((meant.session, meant.gate, meant.elsewhere), (two, gate.clone(), false));
-    let gone = meant_gate(&env.runtime, &format!("{}/{gate}", end_of(&one)));
+    let gone = meant_gate(env.runtime.workspace(), &format!("{}/{gate}", end_of(&one)));
     assert!(matches!(&gone, Err(Error::AnsweredBefore { session, .. }) if *session == one));
-    let unknown = meant_gate(&env.runtime, "no-such-gate");
+    let unknown = meant_gate(env.runtime.workspace(), "no-such-gate");
     assert_eq!(unknown.unwrap_err().remedies(), [Remedy::List(Listing::Gates)]);
 }
 
@@ -90,17 +90,17 @@ fn a_question_of_another_store_is_meant_only_with_its_session() {
     let (one, two) =
         (paused(&here, &folder.path().join("here")), paused(&there, &folder.path().join("there")));
     let (gate, _) = only_gate(&here, &one);
-    assert_eq!(meant_gate(&here, &gate).unwrap().session, one);
+    assert_eq!(meant_gate(here.workspace(), &gate).unwrap().session, one);
     answer(&here, &one, Some(&gate), "no").unwrap();
-    let late = meant_gate(&here, &gate);
+    let late = meant_gate(here.workspace(), &gate);
     assert!(matches!(&late, Err(Error::AnsweredBefore { session, .. }) if *session == one));
     // From a third folder, the name alone means nothing, since nobody sees which one it is.
     let third = runtime_in(folder.path(), "third");
-    let bare = meant_gate(&third, &gate);
+    let bare = meant_gate(third.workspace(), &gate);
     let bare = bare.unwrap_err();
     assert!(bare.to_string().contains("waits in another of your stores"), "{bare}");
     assert_eq!(choices(&bare).len(), 1);
-    let meant = meant_gate(&third, &format!("{}/{gate}", end_of(&two))).unwrap();
+    let meant = meant_gate(third.workspace(), &format!("{}/{gate}", end_of(&two))).unwrap();
     assert_eq!((meant.session, meant.elsewhere), (two, true));
 }
 
@@ -109,7 +109,7 @@ fn an_answer_to_a_question_that_is_another_one_by_now_is_refused() {
     let env = TestEnv::new();
     let id = paused(&env.runtime, &env.root());
     let (gate, seq) = only_gate(&env.runtime, &id);
-    let well = env.runtime.existing(Access::Write).unwrap();
+    let well = env.runtime.workspace().open_existing(Access::Write).unwrap();
     let asked = well.store().keyed_events(&id, &[stepwell::model::Kind::Gate]).unwrap().remove(0);
     // The session is rewound to before it, and asks something else under the same name.
     let session = well.lock(&id).unwrap();

@@ -124,6 +124,6 @@ fn a_project_cannot_have_a_command_run() {
     std::fs::write(root.join("stepwell.toml"), "notify.command = \"touch ran\"\n").unwrap();
     let host = Host { folder: Some(root.clone()), ..Host::bare() };
     let wanted = Wanted { folder: Some(root), ..Wanted::default() };
-    let refused = Workspace::find(host, wanted, Notices::to_nobody()).unwrap_err();
+    let refused = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap_err();
     assert!(refused.to_string().contains("belong in your own configuration"), "{refused}");
 }

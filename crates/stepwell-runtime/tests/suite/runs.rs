@@ -36,7 +36,7 @@ fn a_run_is_started_watched_answered_interrupted_resumed_forked_and_rewound() {
     let fork = ForkRequest { session: id.clone(), at: None, label: Some("try".to_owned()) };
     let fork = env.runtime.fork(&fork).unwrap();
     assert_eq!(
-        env.runtime.workspace().session("try", stepwell::sqlite::Access::Read).unwrap().1,
+        env.runtime.workspace().open_session("try", stepwell::sqlite::Access::Read).unwrap().1,
         fork.session
     );
     let to = open.seq;
@@ -51,7 +51,7 @@ fn a_session_whose_run_has_just_ended_is_resumed_once_it_lets_go() {
     let handle = env.start("- {text: Done.}\n- {text: Again.}");
     let id = handle.id().clone();
     handle.join().unwrap();
-    let well = env.runtime.existing(stepwell::sqlite::Access::Write).unwrap();
+    let well = env.runtime.workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     let held = well.lock(&id).unwrap();
     std::thread::scope(|scope| {
         let resumed = scope.spawn(|| {
@@ -122,7 +122,7 @@ fn what_cannot_begin_leaves_nothing_behind() {
     let request = RunRequest { options: env.options("- {text: Done.}"), ..RunRequest::new("x") };
     request.interrupt.ask();
     assert!(matches!(env.runtime.start(request), Err(Error::Interrupted)));
-    assert!(!env.runtime.place.has_store());
+    assert!(!env.runtime.workspace().place.has_store());
 }
 
 #[test]

@@ -58,7 +58,7 @@ impl Paused {
         let started = runtime.start(RunRequest { options, ..RunRequest::new("make it") }).unwrap();
         let parent = started.id().clone();
         assert_eq!(started.join().unwrap().status, Status::Paused);
-        let well = runtime.existing(Access::Read).unwrap();
+        let well = runtime.workspace().open_existing(Access::Read).unwrap();
         // That the subagent is started may itself be asked.
         if well.sessions(Query::default()).count() == 1 {
             let mut request = env.resume(&parent);
@@ -74,7 +74,7 @@ impl Paused {
 
     /// The question's name in a session.
     fn gate(&self, session: &SessionId) -> String {
-        let well = self.runtime.existing(Access::Read).unwrap();
+        let well = self.runtime.workspace().open_existing(Access::Read).unwrap();
         let open = Gates::waiting(&**well.store(), session).unwrap();
         open.open().next().unwrap_or_else(|| panic!("nothing waits in {session}")).gate.id.clone()
     }
@@ -101,12 +101,12 @@ fn a_subagents_question_is_listed_once_and_has_one_answer_wherever_it_is_given()
         let paused = Paused::new();
         let (parent, child) = (paused.parent.clone(), paused.child.clone());
         let (above, below) = (paused.gate(&parent), paused.gate(&child));
-        let well = paused.runtime.existing(Access::Read).unwrap();
+        let well = paused.runtime.workspace().open_existing(Access::Read).unwrap();
         let listed = open_gates(&well, None).unwrap();
         assert_eq!(listed.len(), 1, "one question: {listed:?}");
         assert_eq!(sessions_with_gates(&well).unwrap(), std::slice::from_ref(&parent));
         // Both of its names mean it.
-        let meant = meant_gate(&paused.runtime, &format!("{child}/{below}")).unwrap();
+        let meant = meant_gate(paused.runtime.workspace(), &format!("{child}/{below}")).unwrap();
         assert_eq!(meant.session, child);
         let mut places = [(&parent, &above), (&child, &below)];
         if !above_first {
@@ -155,7 +155,7 @@ fn what_is_asked_of_a_subagent_is_done_by_its_runner_and_a_stop_reaches_it() {
     let handle = paused.runtime.resume(paused.env.resume(&paused.parent)).unwrap();
     crate::test_env::asked(&mut handle.events());
     let elsewhere = paused.env.elsewhere();
-    let well = elsewhere.existing(Access::Write).unwrap();
+    let well = elsewhere.workspace().open_existing(Access::Write).unwrap();
     let held = || well.info(&paused.child).unwrap().held;
     while held().is_none() {
         std::thread::yield_now();

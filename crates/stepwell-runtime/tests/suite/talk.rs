@@ -28,7 +28,7 @@ fn what_is_said_while_a_run_works_goes_before_its_next_call_in_order_each_once()
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     handle.say("first", false).unwrap();
-    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
+    let well = env.elsewhere().workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     well.say(&id, said("second", false)).unwrap();
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);
@@ -50,7 +50,7 @@ fn what_cannot_wait_ends_the_models_call() {
     let id = handle.id().clone();
     let mut events = handle.events();
     events.find(|event| matches!(event, RunEvent::Waiting(_))).unwrap();
-    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
+    let well = env.elsewhere().workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     well.say(&id, said("now", true)).unwrap();
     let takes_in = |event: &RunEvent| match event {
         RunEvent::Recorded(recorded) => {
@@ -95,7 +95,12 @@ pattern:
     }
     let words = said("now", true);
     let words = Said { lane: "a/writer".parse().unwrap(), ..words };
-    env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap().say(&id, words).unwrap();
+    env.elsewhere()
+        .workspace()
+        .open_existing(stepwell::sqlite::Access::Write)
+        .unwrap()
+        .say(&id, words)
+        .unwrap();
     let broken_off = |event: &RunEvent| match event {
         RunEvent::Within { lane, event, .. } if matches!(**event, RunEvent::Delta(Delta::Void)) => {
             Some(lane.to_string())
@@ -154,7 +159,7 @@ fn a_stop_from_another_process_stops_the_runner_that_it_names() {
     let handle = env.start(ASKS);
     let id = handle.id().clone();
     asked(&mut handle.events());
-    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
+    let well = env.elsewhere().workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     let epoch = well.info(&id).unwrap().held.unwrap().epoch;
     let who = Who::from("ann@desk");
     well.ask_to_stop(&id, StopAsked { epoch, who, reason: None }).unwrap();
@@ -185,7 +190,7 @@ fn phases_checkpoints_and_questions_reach_a_run_from_another_process() {
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     // The run waits for a person, and holds its lease.
-    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
+    let well = env.elsewhere().workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     let epoch = well.info(&id).unwrap().held.unwrap().epoch;
     well.enter_phase(&id, Phase::Initialize).unwrap();
     well.enter_phase(&id, Phase::Discuss).unwrap();
@@ -228,7 +233,7 @@ fn a_run_is_made_shorter_before_its_models_next_call() {
     let id = handle.id().clone();
     let open = asked(&mut handle.events());
     // The run waits for a person, and holds its lease.
-    let well = env.elsewhere().existing(stepwell::sqlite::Access::Write).unwrap();
+    let well = env.elsewhere().workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     assert!(well.ask_to_compact(&id).unwrap().is_some());
     handle.answer(&open.gate.id, Answer::ALLOW_ONCE, "ann@desk").unwrap();
     assert_eq!(handle.join().unwrap().status, Status::Success);

@@ -103,7 +103,7 @@ impl TestEnv {
     }
 
     pub(crate) fn events(&self, id: &SessionId) -> Vec<Recorded> {
-        let well = self.runtime.existing(stepwell::sqlite::Access::Read).unwrap();
+        let well = self.runtime.workspace().open_existing(stepwell::sqlite::Access::Read).unwrap();
         well.store().events(id, Span::ALL).unwrap().intact(id).unwrap()
     }
 
@@ -145,7 +145,7 @@ fn host_in(folder: &Path, name: &str, variables: BTreeMap<String, String>) -> Ho
 
 fn found(host: Host) -> Workspace {
     let wanted = Wanted { folder: host.folder.clone(), ..Wanted::default() };
-    Workspace::find(host, wanted, Notices::to_nobody()).unwrap()
+    Workspace::locate(host, wanted, Notices::to_nobody()).unwrap()
 }
 
 /// The next question of a run.

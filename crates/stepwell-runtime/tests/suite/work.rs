@@ -87,7 +87,7 @@ impl Repository {
             ..Host::bare()
         };
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
-        let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        let workspace = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap();
         let (folder, runtime) = (folder.to_owned(), Runtime::new(workspace));
         Self { folder, strict, runtime, _tokio: tokio, _temporary: None }
     }
@@ -160,7 +160,7 @@ fn tasks_are_done_by_subagents_in_worktrees_and_what_fails_is_repaired() {
     assert_eq!(report.status, Status::Success, "{report:?}");
     assert!(report.output.starts_with("3 of 3 tasks done; all 2 checks pass"), "{}", report.output);
     assert_eq!(place.strict.rejected(), 0);
-    let well = place.runtime.existing(stepwell::sqlite::Access::Read).unwrap();
+    let well = place.runtime.workspace().open_existing(stepwell::sqlite::Access::Read).unwrap();
     let tasks = well.work(&id).unwrap().tasks;
     assert!(tasks.iter().all(|task| task.status == TaskStatus::Done), "{tasks:?}");
     let sessions = well.list(&Query::default()).unwrap().sessions;
@@ -224,7 +224,7 @@ fn work_that_waits_goes_on_with_the_answer_to_a_subagents_own_question() {
     request.options.mode = Some(Mode::ConfirmAll);
     let handle = place.runtime.start_work(request).unwrap();
     let id = handle.id().clone();
-    let well = place.runtime.existing(stepwell::sqlite::Access::Write).unwrap();
+    let well = place.runtime.workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     // Both tasks ask before they write, and the work asks for them.
     let asked = loop {
         assert!(!handle.is_over(), "it ended");
@@ -384,7 +384,8 @@ fn the_phases_of_guided_work_that_waits_are_its_own() {
     let handle = repository.runtime.start_work(WorkRequest { options, ..request }).unwrap();
     let id = handle.id().clone();
     assert_eq!(handle.join().unwrap().status, Status::Paused);
-    let well = repository.runtime.existing(stepwell::sqlite::Access::Write).unwrap();
+    let well =
+        repository.runtime.workspace().open_existing(stepwell::sqlite::Access::Write).unwrap();
     let before = well.info(&id).unwrap().head;
     let next = before.phases.unwrap().next(before.phase.unwrap(), before.discuss_returns);
     for phase in next {

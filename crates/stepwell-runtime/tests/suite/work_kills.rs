@@ -33,7 +33,7 @@ fn var(name: &str) -> Option<String> {
 
 /// The session of the work, if it began.
 fn session(place: &Repository) -> Option<SessionId> {
-    let well = place.runtime.existing(Access::Read).ok()?;
+    let well = place.runtime.workspace().open_existing(Access::Read).ok()?;
     let sessions = well.list(&Query::default()).unwrap().sessions;
     sessions.into_iter().find(|it| it.head.origin == Origin::Root).map(|it| it.head.id)
 }
@@ -101,7 +101,7 @@ struct Came {
 
 fn came(folder: &Path) -> Came {
     let place = Repository::at(folder, model);
-    let well = place.runtime.existing(Access::Read).unwrap();
+    let well = place.runtime.workspace().open_existing(Access::Read).unwrap();
     let id = session(&place).unwrap();
     let sessions = well.list(&Query::default()).unwrap().sessions;
     let ours = Origin::Subagent { parent: id.clone() };

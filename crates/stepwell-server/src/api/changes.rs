@@ -39,7 +39,7 @@ fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D
 }
 
 pub(super) fn edit(act: &Act<'_>, edit: Edit) -> Result<Session> {
-    let (well, id) = (act.well(), act.session()?);
+    let (well, id) = (act.look.well(), act.look.session()?);
     if let Some(Some(label)) = &edit.label {
         well.refuse_taken_label(label, Some(&id))?;
     }
@@ -90,12 +90,13 @@ fn is_same_change(act: &Act<'_>, wanted: &Change<String>, done: &Change<String>)
 }
 
 pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionId>> {
-    let (well, id) = (act.well(), act.session()?);
+    let (well, id) = (act.look.well(), act.look.session()?);
     // Asked for again, it is there already.
     if well.info(&id)?.trashed_at.is_some() {
         return Ok(List { items: Vec::new(), next: None });
     }
-    let can_finish = |head: &stepwell::log::Head| files::root(head, act.runtime()).is_ok();
+    let can_finish =
+        |head: &stepwell::log::Head| files::root(head, act.look.runtime().workspace()).is_ok();
     let removal = act.acting_well().delete_all(&[id], &can_finish)?;
     match removal.left.into_iter().next() {
         Some((_, error)) => Err(error.into()),
@@ -104,7 +105,7 @@ pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionI
 }
 
 pub(super) fn restore(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionId>> {
-    let (well, id) = (act.well(), act.session()?);
+    let (well, id) = (act.look.well(), act.look.session()?);
     if well.info(&id)?.trashed_at.is_none() {
         return Ok(List { items: Vec::new(), next: None });
     }
@@ -131,7 +132,7 @@ pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
     let wrong =
         |error: stepwell::model::InvalidName| Problem::invalid(error.to_string()).at("lane");
     let lane = say.lane.map(|lane| lane.parse::<Lane>().map_err(wrong)).transpose()?;
-    let id = act.session()?;
+    let id = act.look.session()?;
     let is_same = |event: &Event| match event {
         Event::Said(said) => {
             said.text == act.as_recorded(&say.text)
@@ -141,7 +142,7 @@ pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
         _ => false,
     };
     if act.done_before(&id, is_same)?.is_some() {
-        let running = act.well().info(&id)?.held.is_some();
+        let running = act.look.well().info(&id)?.held.is_some();
         return Ok(SaidTo { id, running });
     }
     let hears = act.acting().say(&id, SayRequest { text: say.text, lane, now: say.now })?;
@@ -157,7 +158,7 @@ pub(crate) struct Stop {
 }
 
 pub(super) fn stop(act: &Act<'_>, stop: Stop) -> Result<StopAsked> {
-    let id = act.session()?;
+    let id = act.look.session()?;
     let asked = act.acting().stop(&id, stop.reason)?.holder.to_string();
     Ok(StopAsked { id, asked })
 }
@@ -171,7 +172,7 @@ pub(crate) struct Name {
 }
 
 pub(super) fn checkpoint(act: &Act<'_>, named: Name) -> Result<CheckpointMade> {
-    let id = act.session()?;
+    let id = act.look.session()?;
     let name = act.as_recorded(&named.name);
     let is_same = |event: &Event| match event {
         Event::Checkpoint(made) => made.name == name,
@@ -201,7 +202,7 @@ pub(crate) struct ForkAt {
 }
 
 pub(super) fn fork(act: &Act<'_>, fork: ForkAt) -> Result<Forked> {
-    let parent = act.session()?;
+    let parent = act.look.session()?;
     let at = fork.at.map(Seq::new);
     let request = ForkRequest { session: parent.clone(), at, label: fork.label };
     let made = act.acting().fork(&request)?;
@@ -248,7 +249,7 @@ fn is_same_answer(recorded: &Answer, given: &Answer) -> bool {
 }
 
 pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
-    let (id, gate) = (act.session()?, act.parameter("gate").to_owned());
+    let (id, gate) = (act.look.session()?, act.look.parameter("gate").to_owned());
     let seen = given.seen.map(Seq::new);
     let answer = given.answer()?;
     let as_recorded = match answer.clone() {
@@ -260,10 +261,10 @@ pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
     };
     let is_same = |event: &Event| matches!(event, Event::GateAnswered(done) if is_same_answer(&done.answer, &as_recorded));
     if let Some(Recorded { seq, .. }) = act.done_before(&id, is_same)? {
-        let info = act.well().info(&id)?;
+        let info = act.look.well().info(&id)?;
         let (goes_on, counts) = (info.held.is_some(), counts(act, &id, seq)?);
-        let resume = act.well().top_of(&id)?;
-        let stopped = !goes_on && act.well().info(&resume)?.head.was_stopped();
+        let resume = act.look.well().top_of(&id)?;
+        let stopped = !goes_on && act.look.well().info(&resume)?.head.was_stopped();
         return Ok(GateAnswered { session_id: id, gate, seq, goes_on, counts, stopped, resume });
     }
     let given = Given { gate: Some(gate), answer };
@@ -282,23 +283,23 @@ pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
 
 /// Does an answer count for the user whose server this is?
 fn counts(act: &Act<'_>, id: &stepwell::SessionId, answer: Seq) -> Result<bool> {
-    Ok(!act.well().weigh(id)?.ignored.contains(&answer))
+    Ok(!act.look.well().weigh(id)?.ignored.contains(&answer))
 }
 
 pub(super) fn undo_compaction(act: &Act<'_>, _: Nothing) -> Result<CompactionUndone> {
-    let (well, id) = (act.acting_well(), act.session()?);
+    let (well, id) = (act.acting_well(), act.look.session()?);
     let is_same = |event: &Event| matches!(event, Event::Undone(Undone::Compaction { .. }));
     if let Some(Recorded { event: Event::Undone(Undone::Compaction { of: undone }), .. }) =
         act.done_before(&id, is_same)?
     {
-        let tokens = stepwell_runtime::inspect::tokens(act.runtime(), &well, &id)?;
+        let tokens = stepwell_runtime::inspect::tokens(act.look.runtime(), &well, &id)?;
         return Ok(CompactionUndone { id, undone, tokens_before: tokens, tokens_after: tokens });
     }
     let well = &well;
     let session = well.hold_whole(&id)?;
-    let tokens_before = stepwell_runtime::inspect::tokens(act.runtime(), well, &id)?;
+    let tokens_before = stepwell_runtime::inspect::tokens(act.look.runtime(), well, &id)?;
     let none = || Problem::conflict(format!("{id} has no compaction to take back"));
     let undone = session.undo_last_compaction()?.ok_or_else(none)?;
-    let tokens_after = stepwell_runtime::inspect::tokens(act.runtime(), well, &id)?;
+    let tokens_after = stepwell_runtime::inspect::tokens(act.look.runtime(), well, &id)?;
     Ok(CompactionUndone { id, undone, tokens_before, tokens_after })
 }

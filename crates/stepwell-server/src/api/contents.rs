@@ -178,7 +178,7 @@ fn written(look: &Look<'_>, name: &str, up_to: Option<Seq>) -> Result<Download> 
     })?;
     let mut bytes = Vec::new();
     let head = look.well().info(&id)?.head;
-    let estimate = Estimates::new(look.runtime()).of(&head, &head.spent);
+    let estimate = Estimates::new(look.runtime().workspace()).of(&head, &head.spent);
     let wishes = Wishes { estimate, up_to, ..Wishes::default() };
     let mut outlet = Outlet::stream(&mut bytes).wishing(wishes);
     writer

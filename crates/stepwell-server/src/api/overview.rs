@@ -12,8 +12,8 @@ use stepwell_wire::{
     AgentSummary, CheckFinding, DiskUseTotal, FlowSummary, List, Models, OpenGate, SearchHit,
     ServedStore, ServerInfo,
 };
-use stepwell_workspace::Estimates;
 use stepwell_workspace::doctor::{Check, Finding, Repair, examine};
+use stepwell_workspace::{Estimates, RecentModelsFile};
 
 use super::sessions::Which;
 use crate::problem::{Problem, Result};
@@ -71,7 +71,7 @@ pub(super) fn search(look: &Look<'_>, words: SearchQuery) -> Result<List<SearchH
 pub(super) fn stats(look: &Look<'_>, which: Which) -> Result<stepwell_wire::Statistics> {
     let mut stats = Statistics::default();
     let filter = Filter { family: Family::Any, ..which.filter()? };
-    let estimates = Estimates::new(look.runtime());
+    let estimates = Estimates::new(look.runtime().workspace());
     for info in look.well().sessions(Query { filter, ..Query::default() }) {
         let info = info?;
         let estimate = estimates.of(&info.head, &info.head.spent);
@@ -84,7 +84,9 @@ pub(super) fn stats(look: &Look<'_>, which: Which) -> Result<stepwell_wire::Stat
 
 pub(super) fn models(look: &Look<'_>, _: Nothing) -> Result<Models> {
     // What the user ran elsewhere is the user's own matter.
-    let Some(shelf) = look.runtime().recent_models().filter(|_| look.caller.is_user) else {
+    let Some(shelf) =
+        RecentModelsFile::of(&look.runtime().workspace().host).filter(|_| look.caller.is_user)
+    else {
         return Ok(Models { recent: Vec::new(), favourites: Vec::new() });
     };
     let models = shelf.read()?;
@@ -114,7 +116,7 @@ pub(super) fn flows(look: &Look<'_>, _: Nothing) -> Result<List<FlowSummary>> {
             variables: plan.variables,
         })
     };
-    let specs = specs_in(&look.runtime().place.root);
+    let specs = specs_in(&look.runtime().workspace().place.root);
     Ok(List { items: specs.into_iter().filter_map(summary).collect(), next: None })
 }
 
@@ -131,7 +133,7 @@ pub(super) fn disk(look: &Look<'_>, _: Nothing) -> Result<DiskUseTotal> {
 }
 
 pub(super) fn doctor(look: &Look<'_>, _: Nothing) -> Result<List<CheckFinding>> {
-    let findings = examine(look.runtime(), None, Repair::No)?;
+    let findings = examine(look.runtime().workspace(), None, Repair::No)?;
     // Where the user's other stores are is the user's own matter.
     let is_shown = |it: &&Finding| look.caller.is_user || it.check != Check::KnownStores;
     let items = findings.iter().filter(is_shown).map(CheckFinding::from).collect();

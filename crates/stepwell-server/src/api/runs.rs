@@ -37,7 +37,7 @@ pub(crate) struct How {
 
 impl How {
     fn options(self, act: &Act<'_>) -> Result<DetachedOptions> {
-        if self.mode == Some(Mode::Yolo) && !act.site.limits.may_yolo {
+        if self.mode == Some(Mode::Yolo) && !act.look.site.limits.may_yolo {
             return Err(Problem::denied("runs that ask nobody are not started here")
                 .at("mode")
                 .hint("start the server with --allow-yolo"));
@@ -81,7 +81,7 @@ pub(super) fn start(act: &Act<'_>, start: Start) -> Result<RunStarted> {
     if start.task.trim().is_empty() {
         return Err(Problem::invalid("the task is empty").at("task"));
     }
-    if start.workspace.is_some_and(|folder| folder != act.runtime().place.root) {
+    if start.workspace.is_some_and(|folder| folder != act.look.runtime().workspace().place.root) {
         return Err(Problem::absent("no store that is meant works in that folder")
             .at("workspace")
             .hint("GET /stores names folders and stores; ?store=KEY means one"));
@@ -103,17 +103,17 @@ pub(super) fn start(act: &Act<'_>, start: Start) -> Result<RunStarted> {
 /// The run that was asked for before, by its id.
 fn begun(act: &Act<'_>, id: Option<&SessionId>, task: &str) -> Result<Option<RunStarted>> {
     let Some(id) = id else { return Ok(None) };
-    if !act.well().store().exists(id)? {
+    if !act.look.well().store().exists(id)? {
         return Ok(None);
     }
     let conflict = |title: String| Problem::conflict(title).at("id");
-    let info = act.well().info(id)?;
+    let info = act.look.well().info(id)?;
     if info.trashed_at.is_some() {
         return Err(conflict(format!("{id} is in the trash")));
     }
     // The head keeps only the beginning of a long task; the first event has all of it.
     let first = Span { from: Seq::FIRST, to: Seq::FIRST, ..Span::ALL };
-    let first = act.well().store().events(id, first)?.intact(id)?;
+    let first = act.look.well().store().events(id, first)?.intact(id)?;
     let is_same = |event: &Event| match event {
         Event::Created(created) => created.task.trim() == act.as_recorded(task).trim(),
         _ => false,
@@ -135,7 +135,7 @@ pub(crate) struct Resume {
 }
 
 pub(super) fn resume(act: &Act<'_>, resume: Resume) -> Result<RunStarted> {
-    let session = act.session()?;
+    let session = act.look.session()?;
     let options = resume.how.options(act)?;
     let (say, answer, flow) = (resume.say, None, FlowOptions::default());
     started(act.launch(Work::Resume(DetachedResume { session, say, answer, options, flow }))?)
@@ -156,7 +156,7 @@ pub(crate) struct StartFlow {
 
 pub(super) fn start_flow(act: &Act<'_>, start: StartFlow) -> Result<RunStarted> {
     // Only what the list has: no path of a request opens a file.
-    let known = specs_in(&act.runtime().place.root);
+    let known = specs_in(&act.look.runtime().workspace().place.root);
     let spec = known.into_iter().find(|it| it.shown == start.path);
     let absent = || Problem::absent(format!("there is no flow {:?}", start.path)).at("path");
     let spec = spec.ok_or_else(absent)?.path;
@@ -218,7 +218,7 @@ fn done<T>(answer: DetachedAnswer) -> Result<Told<T>> {
 }
 
 pub(super) fn compact(act: &Act<'_>, _: Nothing) -> Result<Told<stepwell_wire::Compaction>> {
-    done(act.launch(Work::Compact { session: act.session()? })?)
+    done(act.launch(Work::Compact { session: act.look.session()? })?)
 }
 
 /// A move back.
@@ -239,7 +239,7 @@ pub(crate) struct Rewind {
 
 pub(super) fn rewind(act: &Act<'_>, rewind: Rewind) -> Result<Told<stepwell_wire::Rewind>> {
     let Rewind { to, scope, dry_run, force } = rewind;
-    let (session, scope) = (act.session()?, scope.unwrap_or(Scope::Both));
+    let (session, scope) = (act.look.session()?, scope.unwrap_or(Scope::Both));
     let to = RewindTo::Point(to);
     done(act.launch(Work::Rewind(DetachedRewind { session, to, scope, force, dry_run }))?)
 }
@@ -265,7 +265,7 @@ pub(super) fn redo_rewind(act: &Act<'_>, how: TakeBack) -> Result<Told<stepwell_
 }
 
 fn take_back(act: &Act<'_>, how: &TakeBack, to: RewindTo) -> Result<Told<stepwell_wire::Rewind>> {
-    let (session, scope) = (act.session()?, Scope::Both);
+    let (session, scope) = (act.look.session()?, Scope::Both);
     let TakeBack { dry_run, force } = *how;
     done(act.launch(Work::Rewind(DetachedRewind { session, to, scope, force, dry_run }))?)
 }

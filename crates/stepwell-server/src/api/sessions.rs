@@ -11,7 +11,7 @@ use stepwell_wire::{
     CheckpointInfo, Child, Costs, LaneInfo, List, Plan, SessionDetails, SessionItem, TaskInfo,
     Verified, WorkState,
 };
-use stepwell_workspace::Estimates;
+use stepwell_workspace::{Estimates, hooks};
 
 use crate::problem::{Problem, Result};
 use crate::route::Nothing;
@@ -126,10 +126,14 @@ pub(super) fn list(look: &Look<'_>, which: Which) -> Result<List<SessionItem>> {
     let limit = which.limit.unwrap_or(USUAL).clamp(1, MOST);
     let query = Query { filter: which.filter()?, sort, after, limit, ..Query::default() };
     let page = match which.ready {
-        true => look.well().list_ready(&query, look.runtime().resume_limits())?,
+        true => look.well().list_ready(
+            &query,
+            hooks::resume_limits(&look.runtime().workspace().config.settings),
+        )?,
         false => look.well().list(&query)?,
     };
-    let items = inspect::items(look.well(), page.sessions, &Estimates::new(look.runtime()))?;
+    let items =
+        inspect::items(look.well(), page.sessions, &Estimates::new(look.runtime().workspace()))?;
     Ok(List { items, next: page.next.map(write_cursor) })
 }
 
@@ -149,7 +153,7 @@ fn read_cursor(text: &str) -> Result<Cursor> {
 pub(super) fn show(look: &Look<'_>, _: Nothing) -> Result<SessionDetails> {
     let found = inspect::details(look.well(), &look.session()?, Depth::Alone)?;
     let head = &found.info.head;
-    let estimate = Estimates::new(look.runtime()).of(head, &head.spent);
+    let estimate = Estimates::new(look.runtime().workspace()).of(head, &head.spent);
     Ok(SessionDetails { estimate: estimate.map(|it| it.cost.into()), ..found.answer })
 }
 
@@ -174,7 +178,7 @@ pub(super) fn cost(look: &Look<'_>, _: Nothing) -> Result<Costs> {
         sources.push((below.head.id.to_string(), below.head.spent));
     }
     let all = std::iter::once(&own).chain(below.iter().map(|it| &it.head));
-    let estimate = Estimates::new(look.runtime()).of_all(all).map(|it| it.cost.into());
+    let estimate = Estimates::new(look.runtime().workspace()).of_all(all).map(|it| it.cost.into());
     Ok(Costs { estimate, ..Costs::new(&spent, sources) })
 }
 
@@ -206,7 +210,7 @@ pub(super) fn checkpoints(look: &Look<'_>, _: Nothing) -> Result<List<Checkpoint
 
 /// The same for those who send it as a change: it changes nothing.
 pub(super) fn verify_now(act: &Act<'_>, none: Nothing) -> Result<Verified> {
-    verify(act, none)
+    verify(&act.look, none)
 }
 
 pub(super) fn verify(look: &Look<'_>, _: Nothing) -> Result<Verified> {

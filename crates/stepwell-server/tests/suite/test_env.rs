@@ -74,7 +74,7 @@ fn workspace(folder: &Path) -> Workspace {
     let state = Some(folder.join("state"));
     let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
     let wanted = Wanted { folder: Some(root), ..Wanted::default() };
-    Workspace::find(host, wanted, Notices::to_nobody()).unwrap()
+    Workspace::locate(host, wanted, Notices::to_nobody()).unwrap()
 }
 
 impl TestEnv {
@@ -97,7 +97,7 @@ impl TestEnv {
         // Another test of this process may have chosen it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
-        let well = Stepwell::clone(&workspace(folder.path()).make().unwrap());
+        let well = workspace(folder.path()).open_or_create().unwrap();
         let [operator, colleague, viewer] = [(); 3].map(|()| Token::generate().unwrap());
         let mut env = Self {
             folder,
@@ -157,7 +157,7 @@ impl TestEnv {
         let key = BTreeMap::from([("LOCAL_KEY".to_owned(), strict.key().to_owned())]);
         let host = Host { config: Some(config), environment: Arc::new(key), ..host };
         let wanted = Wanted { folder: host.folder.clone(), ..Wanted::default() };
-        let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        let workspace = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap();
         let options = RunOptions { model: Some("local/large".to_owned()), ..RunOptions::default() };
         let request = RunRequest { options, ..RunRequest::new("tell me") };
         Runtime::new(workspace).start(request).unwrap()
@@ -175,8 +175,8 @@ impl TestEnv {
         let host = workspace(self.folder.path()).host;
         let host = Host { folder: Some(root.clone()), ..host };
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
-        let other = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
-        Stepwell::clone(&other.make().unwrap())
+        let other = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap();
+        other.open_or_create().unwrap()
     }
 
     /// The file of another store of the same user.

@@ -1,6 +1,7 @@
 //! Models and agents that can be chosen.
 
 use std::collections::BTreeSet;
+use stepwell_workspace::RecentModelsFile;
 
 use super::reads::Reader;
 use crate::clean::Clean;
@@ -14,7 +15,7 @@ impl Reader {
     }
 
     fn agent_names(&self) -> BTreeSet<String> {
-        let own = self.runtime.config.agents.keys().cloned();
+        let own = self.runtime.workspace().config.agents.keys().cloned();
         stepwell_agent::agent::builtin().into_keys().chain(own).collect()
     }
 
@@ -39,7 +40,7 @@ impl Reader {
 
     pub(super) fn models(&mut self) {
         let mut names: Vec<Clean> = Vec::new();
-        if let Some(file) = self.runtime.recent_models() {
+        if let Some(file) = RecentModelsFile::of(&self.runtime.workspace().host) {
             match file.read() {
                 Ok(models) => {
                     let favourites = models.favourites().into_iter();

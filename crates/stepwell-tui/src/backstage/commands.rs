@@ -14,9 +14,9 @@ use crate::effect::{Done, Input, Purpose, Reply};
 fn command_line(program: &Program, runtime: &Runtime) -> Option<Command> {
     let (name, arguments) = program.command.split_first()?;
     let mut command = Command::new(name);
-    command.args(arguments).current_dir(&runtime.place.root).stdin(Stdio::null());
+    command.args(arguments).current_dir(&runtime.workspace().place.root).stdin(Stdio::null());
     // It is about the store that is worked in, whichever is the nearest.
-    let place = &runtime.place;
+    let place = &runtime.workspace().place;
     if place.found == Found::Named && place.team.is_none() {
         command.arg(format!("--store={}", place.store.display()));
     }

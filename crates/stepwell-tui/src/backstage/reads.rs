@@ -14,7 +14,7 @@ use stepwell::work::Gates;
 use stepwell::{Event, Recorded, Seq, SessionId, SessionInfo, Status, Stepwell};
 use stepwell_files::walk::walker;
 use stepwell_runtime::{Error, OpenGate, Runtime};
-use stepwell_workspace::{Lies, NamedWell, OtherSessions, Well, Workspace};
+use stepwell_workspace::{Lies, NamedWell, Opening, OtherSessions, known_stores, other_sessions};
 
 use super::follow::Follower;
 use super::rows::{FILES_KEPT, card, foreign_row, point, preview, rests, row};
@@ -64,7 +64,7 @@ pub(super) struct Wanted {
 pub(crate) struct Reader {
     pub(super) runtime: Runtime,
     inputs: Inputs,
-    well: Option<Well>,
+    well: Option<Stepwell>,
     others: Option<Vec<NamedWell>>,
     /// Their names.
     known: BTreeSet<PathBuf>,
@@ -75,7 +75,7 @@ pub(crate) struct Reader {
     open: Option<SessionId>,
     follower: Follower,
     /// The store, opened so that a search can bring its index up to date.
-    searched: Option<Well>,
+    searched: Option<Stepwell>,
 }
 
 impl Reader {
@@ -109,25 +109,29 @@ impl Reader {
     }
 
     /// The store, if there is one yet.
-    fn well(&mut self) -> Result<Option<&Well>> {
+    fn well(&mut self) -> Result<Option<&Stepwell>> {
         if self.well.is_none() {
-            self.well = self.runtime.look()?;
+            self.well = self.runtime.workspace().open_if_present()?;
         }
         Ok(self.well.as_ref())
     }
 
     /// The store, so that a search brings its index up to date where that is possible.
-    fn searched(&mut self) -> Result<Option<&Well>> {
-        if self.searched.is_none() && self.runtime.place.has_store() {
-            self.searched = Some(self.runtime.open_at_best(&self.runtime.place.store)?);
+    fn searched(&mut self) -> Result<Option<&Stepwell>> {
+        if self.searched.is_none() && self.runtime.workspace().place.has_store() {
+            self.searched = Some(
+                self.runtime
+                    .workspace()
+                    .open_writable_if_possible(&self.runtime.workspace().place.store)?,
+            );
         }
         Ok(self.searched.as_ref())
     }
 
     /// The store that holds a session.
-    pub(super) fn existing(&mut self) -> Result<&Well> {
+    pub(super) fn existing(&mut self) -> Result<&Stepwell> {
         if self.well.is_none() {
-            self.well = Some(self.runtime.existing(Access::Read)?);
+            self.well = Some(self.runtime.workspace().open_existing(Access::Read)?);
         }
         Ok(self.well.as_ref().expect("it was just opened"))
     }
@@ -156,7 +160,7 @@ impl Reader {
     }
 
     fn listed(&mut self, filter: Filter, limit: usize) -> Result<Vec<SessionRow>> {
-        let now = self.runtime.now();
+        let now = self.runtime.workspace().now();
         let Some(well) = self.well()? else { return Ok(Vec::new()) };
         let redactor = for_showing(well);
         let listed = list(well, filter, limit)?;
@@ -182,7 +186,7 @@ impl Reader {
     fn opened(&mut self, wanted: Wanted) -> Result<Opened> {
         let Wanted { name, resume, opening, runtime, place } = wanted;
         let in_place = runtime.as_ref().unwrap_or(&self.runtime);
-        let (well, id) = in_place.session(&name, Access::Read)?;
+        let (well, id) = in_place.workspace().open_session(&name, Access::Read)?;
         if well.info(&id)?.trashed_at.is_some() {
             let lies = Lies::InTrash(id);
             return Err(stepwell_workspace::Error::NoMatch { name, lies }.into());
@@ -231,8 +235,8 @@ impl Reader {
     }
 
     /// Who runs a session, if another process does; and what it asks.
-    fn elsewhere(&self, well: &Well, info: &SessionInfo) -> Result<Option<Elsewhere>> {
-        let this = self.runtime.host.processes.this();
+    fn elsewhere(&self, well: &Stepwell, info: &SessionInfo) -> Result<Option<Elsewhere>> {
+        let this = self.runtime.workspace().host.processes.this();
         let id = &info.head.id;
         let Some(held) = info.held.as_ref().filter(|held| held.holder != this) else {
             return Ok(None);
@@ -259,7 +263,7 @@ impl Reader {
 
     /// What was added. If that is too much to be told one by one, the session is read anew.
     fn added(&mut self, id: &SessionId, after: Seq) -> Result<Reply> {
-        let (well, id) = self.runtime.session(id.as_str(), Access::Read)?;
+        let (well, id) = self.runtime.workspace().open_session(id.as_str(), Access::Read)?;
         let info = well.info(&id)?;
         let head = &info.head;
         let too_much = head.seq.get().saturating_sub(after.get()) > PAGE as u64;
@@ -309,7 +313,7 @@ impl Reader {
     }
 
     pub(super) fn find(&mut self, search: u64, words: &str, reach: Reach) {
-        let now = self.runtime.now();
+        let now = self.runtime.workspace().now();
         let rows = match reach {
             Reach::Everywhere => self.find_everywhere(words, now),
             reach => {
@@ -321,7 +325,7 @@ impl Reader {
                 }
             }
         };
-        let others = match (reach, self.runtime.config.settings.index_others) {
+        let others = match (reach, self.runtime.workspace().config.settings.index_others) {
             (Reach::Everywhere, true) => OtherAgents::On,
             (Reach::Everywhere, false) => OtherAgents::Off,
             _ => OtherAgents::Unasked,
@@ -333,7 +337,7 @@ impl Reader {
     fn find_foreign(&mut self, words: &str, known: &mut Vec<SessionRow>, now: Time) {
         let foreign = Arc::clone(self.foreign.get_or_insert_with(|| {
             // Without an index nothing is found; that is no reason not to find the rest.
-            let known = self.runtime.other_sessions().unwrap_or_default();
+            let known = other_sessions::known(self.runtime.workspace()).unwrap_or_default();
             let foreign = Arc::new(Mutex::new(known));
             refresh(self.runtime.clone(), Arc::clone(&foreign), self.inputs.clone());
             foreign
@@ -356,19 +360,23 @@ impl Reader {
         let runtime = self.runtime.clone();
         match &mut self.others {
             None => {
-                let wells = runtime.everywhere(Workspace::open_at_best);
+                let wells = known_stores::open_all(runtime.workspace(), Opening::WriteIfPossible);
                 self.known = wells.iter().map(|named| named.name.clone()).collect();
                 self.others = Some(wells);
             }
             // Stores may have been made meanwhile; not at each key.
             Some(wells) if words.trim().is_empty() => {
-                wells.extend(runtime.new_stores(&mut self.known, Workspace::open_at_best));
+                wells.extend(known_stores::open_new(
+                    runtime.workspace(),
+                    &mut self.known,
+                    Opening::WriteIfPossible,
+                ));
             }
             Some(_) => {}
         }
         let mut rows = Vec::new();
         for named in self.others.iter().flatten() {
-            let is_here = named.name == runtime.shown_store();
+            let is_here = named.name == runtime.workspace().place.shown_store();
             for mut row in found(&named.well, words, None, now)? {
                 row.store = (!is_here).then(|| named.name.clone());
                 rows.push(row);
@@ -394,17 +402,17 @@ impl Reader {
     }
 
     pub(super) fn points(&mut self, id: &SessionId, purpose: PointsFor) {
-        let now = self.runtime.now();
+        let now = self.runtime.workspace().now();
         let points = self.existing().and_then(|well| points(well, id, purpose, now));
         let session = id.clone();
         self.reply(points.map(|points| Reply::Points { session, purpose, points }));
     }
 
     pub(super) fn files(&mut self, typed: &str) {
-        let now = self.runtime.now();
+        let now = self.runtime.workspace().now();
         let is_new = |(at, _): &(Time, Vec<String>)| now.since(*at) < FILES_KEPT;
         if !self.files.as_ref().is_some_and(is_new) {
-            let place = &self.runtime.place;
+            let place = &self.runtime.workspace().place;
             self.files = Some((now, files(&place.root, &place.store)));
         }
         let all = self.files.iter().flat_map(|(_, files)| files);
@@ -417,7 +425,7 @@ impl Reader {
 /// Looks through what other agents did meanwhile, on a thread of its own.
 fn refresh(runtime: Runtime, into: Arc<Mutex<Option<OtherSessions>>>, inputs: Inputs) {
     std::thread::spawn(move || {
-        if let Ok(Some(read)) = runtime.refresh_other_sessions() {
+        if let Ok(Some(read)) = other_sessions::refresh(runtime.workspace()) {
             *into.lock() = Some(read);
             let _ = inputs.send(Input::Reply(Reply::OthersRead));
         }

@@ -86,7 +86,7 @@ pub(super) fn card(
     used: Option<u64>,
     runtime: &Runtime,
 ) -> SessionCard {
-    let head = &head.clone().redacted(&runtime.redactor().with_own_count());
+    let head = &head.clone().redacted(&runtime.workspace().redactor().with_own_count());
     let gauge = stepwell_runtime::ContextUsage::of(head, runtime);
     let model = gauge.model.unwrap_or_else(|| model_name(head.model_provider(), &head.model));
     let next = runtime.next_run_in(well, head, &stepwell_runtime::RunOptions::default());
@@ -100,7 +100,9 @@ pub(super) fn card(
         model: Clean::line(&model),
         mode: next.ok().map(|next| next.mode),
         phase: head.phase.map(|phase| Clean::line(&phase.to_string())),
-        cost: Clean::line(&head.spent.price_or(Estimates::new(runtime).of(head, &head.spent))),
+        cost: Clean::line(
+            &head.spent.price_or(Estimates::new(runtime.workspace()).of(head, &head.spent)),
+        ),
         left: left.map(|left| Clean::line(&format!("${left:.2}"))),
         context: context.map(|(used, length)| (used.min(length) * 100 / length) as u8),
         is_flow: head.flow.is_some(),

@@ -132,7 +132,7 @@ impl Runs {
         match (options(settings), named(variables)) {
             (Err(why), _) | (_, Err(why)) => self.cannot(&why),
             (Ok(options), Ok(variables)) => {
-                let (path, spec) = (runtime.place.root.join(spec), spec.to_owned());
+                let (path, spec) = (runtime.workspace().place.root.join(spec), spec.to_owned());
                 self.spawn(move || {
                     let options = RunOptions { agent: None, ..options };
                     let request = FlowRequest::read(path, &spec)?;
@@ -407,7 +407,7 @@ fn named(typed: &[String]) -> Result<BTreeMap<String, String>, String> {
 /// Keeps words for a session's next run.
 fn keep(runtime: &Runtime, session: &SessionId, text: String) -> Result<(), Error> {
     let said = Said { text, lane: Lane::main(), who: runtime.who(), now: false };
-    runtime.existing(Access::Write)?.say(session, said)?;
+    runtime.workspace().open_existing(Access::Write)?.say(session, said)?;
     Ok(())
 }
 

@@ -45,7 +45,7 @@ impl Shells {
 
     /// Runs a command of the user's, with their rights, in the workspace.
     pub(super) fn start(&mut self, command: String, visit: Visit, runtime: &Runtime) {
-        let (inputs, folder) = (self.inputs.clone(), runtime.place.root.clone());
+        let (inputs, folder) = (self.inputs.clone(), runtime.workspace().place.root.clone());
         let (happens, happened) = channel();
         self.running.push(happens.clone());
         std::thread::spawn(move || {

@@ -13,32 +13,32 @@ mod stop;
 use serde_json::{Map, Value};
 use stepwell::sessions::ResumeLimits;
 
-use crate::workspace::Workspace;
+use crate::config;
 
-pub use answer::{HookAnswer, HookFault, read_payload};
+pub use answer::{
+    HookAnswer, HookFault, answer_pre_delegate, answer_subagent_stop, read_payload, samples,
+};
 pub use delegate::{Delegating, Delegation, pre_delegate};
 pub use log::Log;
 pub use settings::{Settings, Unchanged};
 pub use settings_file::SettingsFile;
 pub use stop::{not_stopped, subagent_stop};
 
-impl Workspace {
-    /// The limits within which an agent that Stepwell does not run is resumed.
-    #[must_use]
-    pub fn resume_limits(&self) -> ResumeLimits {
-        ResumeLimits {
-            timeout: self.config.settings.resume_timeout,
-            max_errors: u64::from(self.config.settings.max_errors.get()),
-            ..ResumeLimits::default()
-        }
+/// The limits within which an agent that Stepwell does not run is resumed.
+#[must_use]
+pub fn resume_limits(settings: &config::Settings) -> ResumeLimits {
+    ResumeLimits {
+        timeout: settings.resume_timeout,
+        max_errors: u64::from(settings.max_errors.get()),
+        ..ResumeLimits::default()
     }
+}
 
-    /// What delegations go by, for sessions that work in a folder.
-    #[must_use]
-    pub fn delegating<'a>(&self, workspace: &'a str) -> Delegating<'a> {
-        let turns = usize::try_from(self.config.settings.agent_turns.get()).unwrap_or(usize::MAX);
-        Delegating { limits: self.resume_limits(), workspace, turns }
-    }
+/// What delegations go by, for sessions that work in a folder.
+#[must_use]
+pub fn delegating<'a>(settings: &config::Settings, folder: &'a str) -> Delegating<'a> {
+    let turns = usize::try_from(settings.agent_turns.get()).unwrap_or(usize::MAX);
+    Delegating { limits: resume_limits(settings), workspace: folder, turns }
 }
 
 /// What a hook was told: a JSON object.

@@ -23,6 +23,7 @@ use self::receipt::Receipt;
 use self::toml_text::TomlText;
 use crate::atomic_file::replace_users_file;
 use crate::error::{Error, Result};
+use crate::host::Host;
 use crate::workspace::{Workspace, no_folder};
 
 /// What the server is called in other agents' settings.
@@ -77,173 +78,175 @@ pub struct SettingsChange {
     receipt: PathBuf,
 }
 
-impl Workspace {
-    /// What is to be changed so that an agent uses `stepwell` with these arguments; none, if it
-    /// does already.
-    ///
-    /// # Errors
-    /// If the settings cannot be read, or hold another server of that name.
-    pub fn plan_mcp_install(
-        &self,
-        client: McpClient,
-        arguments: &[String],
-    ) -> Result<Option<SettingsChange>> {
-        self.plan_install(Target::Mcp(client), arguments)
-    }
+/// What is to be changed so that an agent uses `stepwell` with these arguments; none, if it
+/// does already.
+///
+/// # Errors
+/// If the settings cannot be read, or hold another server of that name.
+pub fn plan_mcp_install(
+    workspace: &Workspace,
+    client: McpClient,
+    arguments: &[String],
+) -> Result<Option<SettingsChange>> {
+    plan_install(workspace, Target::Mcp(client), arguments)
+}
 
-    /// The same for a client that uses agents, as which `stepwell` is added.
-    ///
-    /// # Errors
-    /// As [`plan_mcp_install`](Self::plan_mcp_install).
-    pub fn plan_acp_install(
-        &self,
-        client: AcpClient,
-        arguments: &[String],
-    ) -> Result<Option<SettingsChange>> {
-        self.plan_install(Target::Acp(client), arguments)
-    }
+/// The same for a client that uses agents, as which `stepwell` is added.
+///
+/// # Errors
+/// As [`plan_mcp_install`](Self::plan_mcp_install).
+pub fn plan_acp_install(
+    workspace: &Workspace,
+    client: AcpClient,
+    arguments: &[String],
+) -> Result<Option<SettingsChange>> {
+    plan_install(workspace, Target::Acp(client), arguments)
+}
 
-    /// A server's arguments, with the store that the user named, if any: its folder, or the address
-    /// of a team's.
-    ///
-    /// # Errors
-    /// If the address holds a password: other programs' settings are read, copied and committed.
-    pub fn with_store(
-        &self,
-        mut arguments: Vec<String>,
-        named: Option<&Path>,
-    ) -> Result<Vec<String>> {
-        let Some(named) = named else { return Ok(arguments) };
-        let text = named.to_string_lossy().trim().to_owned();
-        let store = match Address::of_store(&text).map_err(Error::Address)? {
-            Some(address) if address.password().is_some() => {
-                let why = "the store's address has a password, which does not belong in another \
-                           program's settings; leave it out and set PGPASSWORD where the server \
-                           is started, or keep the address in your own settings";
-                let remedy = Remedy::SetVariable("PGPASSWORD".to_owned());
-                return Err(Error::invalid(why).helped_by(remedy));
-            }
-            Some(_) => text,
-            None => {
-                let folder = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
-                folder.display().to_string()
-            }
-        };
-        arguments.extend(["--store".to_owned(), store]);
-        Ok(arguments)
-    }
-
-    fn plan_install(&self, client: Target, arguments: &[String]) -> Result<Option<SettingsChange>> {
-        let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
-        if path.starts_with(&self.place.root) {
-            stepwell::store::refuse_links_below(&self.place.root, &path)?;
+/// A server's arguments, with the store that the user named, if any: its folder, or the address
+/// of a team's.
+///
+/// # Errors
+/// If the address holds a password: other programs' settings are read, copied and committed.
+pub fn with_store(mut arguments: Vec<String>, named: Option<&Path>) -> Result<Vec<String>> {
+    let Some(named) = named else { return Ok(arguments) };
+    let text = named.to_string_lossy().trim().to_owned();
+    let store = match Address::of_store(&text).map_err(Error::Address)? {
+        Some(address) if address.password().is_some() => {
+            let why = "the store's address has a password, which does not belong in another \
+                       program's settings; leave it out and set PGPASSWORD where the server \
+                       is started, or keep the address in your own settings";
+            let remedy = Remedy::SetVariable("PGPASSWORD".to_owned());
+            return Err(Error::invalid(why).helped_by(remedy));
         }
-        let before = read(&path)?;
-        let text = before.as_deref().unwrap_or_default();
-        let unfit = |why: String| unfit(&path, &why);
-        let found = client.entry(text).map_err(unfit)?;
-        let wanted = client.settings(&self.own_command(), arguments);
-        match found {
-            Some(found) if found == wanted => return Ok(None),
-            Some(_) => {
-                let why = format!("it has an entry {NAME:?} with other settings");
-                return Err(unfit(why));
-            }
-            None => {}
+        Some(_) => text,
+        None => {
+            let folder = std::path::absolute(named).unwrap_or_else(|_| named.to_owned());
+            folder.display().to_string()
         }
-        let (offset, piece) = client.piece(text, &wanted).map_err(unfit)?;
-        let after = format!("{}{piece}{}", &text[..offset], &text[offset..]);
-        // What comes out must say what was meant, whatever stood there before.
-        let is_added = client.entry(&after).map_err(unfit)?.as_ref() == Some(&wanted);
-        if !is_added || !client.is_alike(text, &after).map_err(unfit)? {
-            return Err(unfit("there is no place in it where the server can be added".to_owned()));
+    };
+    arguments.extend(["--store".to_owned(), store]);
+    Ok(arguments)
+}
+
+fn plan_install(
+    workspace: &Workspace,
+    client: Target,
+    arguments: &[String],
+) -> Result<Option<SettingsChange>> {
+    let (path, receipt) = (settings_file(workspace, client)?, receipt_file(workspace, client)?);
+    if path.starts_with(&workspace.place.root) {
+        stepwell::store::refuse_links_below(&workspace.place.root, &path)?;
+    }
+    let before = read(&path)?;
+    let text = before.as_deref().unwrap_or_default();
+    let unfit = |why: String| unfit(&path, &why);
+    let found = client.entry(text).map_err(unfit)?;
+    let wanted = client.settings(&own_command(&workspace.host), arguments);
+    match found {
+        Some(found) if found == wanted => return Ok(None),
+        Some(_) => {
+            let why = format!("it has an entry {NAME:?} with other settings");
+            return Err(unfit(why));
         }
-        Ok(Some(SettingsChange { path, piece, before, after: Some(after), offset, receipt }))
+        None => {}
     }
+    let (offset, piece) = client.piece(text, &wanted).map_err(unfit)?;
+    let after = format!("{}{piece}{}", &text[..offset], &text[offset..]);
+    // What comes out must say what was meant, whatever stood there before.
+    let is_added = client.entry(&after).map_err(unfit)?.as_ref() == Some(&wanted);
+    if !is_added || !client.is_alike(text, &after).map_err(unfit)? {
+        return Err(unfit("there is no place in it where the server can be added".to_owned()));
+    }
+    Ok(Some(SettingsChange { path, piece, before, after: Some(after), offset, receipt }))
+}
 
-    /// What other programs start us with: our plain name, if the PATH leads from it to this program;
-    /// else this program's own path. A relative folder of the PATH does not count: the other program
-    /// starts in another folder.
-    fn own_command(&self) -> String {
-        let running = self.host.program.as_ref().and_then(|it| fs::canonicalize(it).ok());
-        let Some(running) = running else { return NAME.to_owned() };
-        let path = self.host.variable("PATH").unwrap_or_default();
-        let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
-        let found = folders.map(|folder| folder.join(NAME)).find(|file| file.is_file());
-        match found.and_then(|file| fs::canonicalize(file).ok()) == Some(running.clone()) {
-            true => NAME.to_owned(),
-            false => running.display().to_string(),
+/// What other programs start us with: our plain name, if the PATH leads from it to this program;
+/// else this program's own path. A relative folder of the PATH does not count: the other program
+/// starts in another folder.
+fn own_command(host: &Host) -> String {
+    let running = host.program.as_ref().and_then(|it| fs::canonicalize(it).ok());
+    let Some(running) = running else { return NAME.to_owned() };
+    let path = host.variable("PATH").unwrap_or_default();
+    let folders = std::env::split_paths(&path).filter(|folder| folder.is_absolute());
+    let found = folders.map(|folder| folder.join(NAME)).find(|file| file.is_file());
+    match found.and_then(|file| fs::canonicalize(file).ok()) == Some(running.clone()) {
+        true => NAME.to_owned(),
+        false => running.display().to_string(),
+    }
+}
+
+/// What is to be changed so that an agent no longer uses our server; none, if it does not.
+///
+/// # Errors
+/// If the settings cannot be read.
+pub fn plan_mcp_uninstall(
+    workspace: &Workspace,
+    client: McpClient,
+) -> Result<Option<SettingsChange>> {
+    plan_uninstall(workspace, Target::Mcp(client))
+}
+
+/// The same for a client that uses agents.
+///
+/// # Errors
+/// If the settings cannot be read.
+pub fn plan_acp_uninstall(
+    workspace: &Workspace,
+    client: AcpClient,
+) -> Result<Option<SettingsChange>> {
+    plan_uninstall(workspace, Target::Acp(client))
+}
+
+fn plan_uninstall(workspace: &Workspace, client: Target) -> Result<Option<SettingsChange>> {
+    let (path, receipt) = (settings_file(workspace, client)?, receipt_file(workspace, client)?);
+    let Some(before) = read(&path)? else { return Ok(None) };
+    let unfit = |why: String| unfit(&path, &why);
+    if client.entry(&before).map_err(unfit)?.is_none() {
+        return Ok(None);
+    }
+    if let Some((offset, piece, after)) = Receipt::read(&receipt).and_then(|it| it.undo(&before)) {
+        let before = Some(before);
+        return Ok(Some(SettingsChange { path, piece, before, after, offset, receipt }));
+    }
+    let places = client.places(&before).map_err(unfit)?;
+    let piece: String = places.iter().map(|place| &before[place.clone()]).collect();
+    let (offset, after) = (places[0].start, without(&before, &places));
+    // What comes out must say what was meant, and all that others wrote.
+    let is_gone = client.entry(&after).map_err(unfit)?.is_none();
+    if !is_gone || !client.is_alike(&before, &after).map_err(unfit)? {
+        return Err(unfit("the server cannot be taken out of it; do it by hand".to_owned()));
+    }
+    let (before, after) = (Some(before), Some(after));
+    Ok(Some(SettingsChange { path, piece, before, after, offset, receipt }))
+}
+
+fn settings_file(workspace: &Workspace, client: Target) -> Result<PathBuf> {
+    let root = &workspace.place.root;
+    let home = || workspace.host.home.as_ref().ok_or_else(no_folder);
+    Ok(match client {
+        Target::Mcp(McpClient::Claude) => root.join(".mcp.json"),
+        Target::Mcp(McpClient::Gemini) => root.join(".gemini/settings.json"),
+        Target::Mcp(McpClient::Opencode) => opencodes(root, client),
+        Target::Mcp(McpClient::Zed) => root.join(".zed/settings.json"),
+        Target::Mcp(McpClient::Codex) => {
+            let named = workspace.host.variable("CODEX_HOME").map(PathBuf::from);
+            let usual = workspace.host.home.as_ref().map(|home| home.join(".codex"));
+            named.or(usual).ok_or_else(no_folder)?.join("config.toml")
         }
-    }
-
-    /// What is to be changed so that an agent no longer uses our server; none, if it does not.
-    ///
-    /// # Errors
-    /// If the settings cannot be read.
-    pub fn plan_mcp_uninstall(&self, client: McpClient) -> Result<Option<SettingsChange>> {
-        self.plan_uninstall(Target::Mcp(client))
-    }
-
-    /// The same for a client that uses agents.
-    ///
-    /// # Errors
-    /// If the settings cannot be read.
-    pub fn plan_acp_uninstall(&self, client: AcpClient) -> Result<Option<SettingsChange>> {
-        self.plan_uninstall(Target::Acp(client))
-    }
-
-    fn plan_uninstall(&self, client: Target) -> Result<Option<SettingsChange>> {
-        let (path, receipt) = (self.settings_file(client)?, self.receipt_file(client)?);
-        let Some(before) = read(&path)? else { return Ok(None) };
-        let unfit = |why: String| unfit(&path, &why);
-        if client.entry(&before).map_err(unfit)?.is_none() {
-            return Ok(None);
+        Target::Acp(AcpClient::Zed) => {
+            let named = workspace.host.variable("XDG_CONFIG_HOME").map(PathBuf::from);
+            let usual = || Ok::<_, Error>(home()?.join(".config"));
+            named.map_or_else(usual, Ok)?.join("zed/settings.json")
         }
-        if let Some((offset, piece, after)) =
-            Receipt::read(&receipt).and_then(|it| it.undo(&before))
-        {
-            let before = Some(before);
-            return Ok(Some(SettingsChange { path, piece, before, after, offset, receipt }));
-        }
-        let places = client.places(&before).map_err(unfit)?;
-        let piece: String = places.iter().map(|place| &before[place.clone()]).collect();
-        let (offset, after) = (places[0].start, without(&before, &places));
-        // What comes out must say what was meant, and all that others wrote.
-        let is_gone = client.entry(&after).map_err(unfit)?.is_none();
-        if !is_gone || !client.is_alike(&before, &after).map_err(unfit)? {
-            return Err(unfit("the server cannot be taken out of it; do it by hand".to_owned()));
-        }
-        let (before, after) = (Some(before), Some(after));
-        Ok(Some(SettingsChange { path, piece, before, after, offset, receipt }))
-    }
+        Target::Acp(AcpClient::Jetbrains) => home()?.join(".jetbrains/acp.json"),
+        Target::Acp(AcpClient::Acpx) => home()?.join(".acpx/config.json"),
+    })
+}
 
-    fn settings_file(&self, client: Target) -> Result<PathBuf> {
-        let root = &self.place.root;
-        let home = || self.host.home.as_ref().ok_or_else(no_folder);
-        Ok(match client {
-            Target::Mcp(McpClient::Claude) => root.join(".mcp.json"),
-            Target::Mcp(McpClient::Gemini) => root.join(".gemini/settings.json"),
-            Target::Mcp(McpClient::Opencode) => opencodes(root, client),
-            Target::Mcp(McpClient::Zed) => root.join(".zed/settings.json"),
-            Target::Mcp(McpClient::Codex) => {
-                let named = self.host.variable("CODEX_HOME").map(PathBuf::from);
-                let usual = self.host.home.as_ref().map(|home| home.join(".codex"));
-                named.or(usual).ok_or_else(no_folder)?.join("config.toml")
-            }
-            Target::Acp(AcpClient::Zed) => {
-                let named = self.host.variable("XDG_CONFIG_HOME").map(PathBuf::from);
-                let usual = || Ok::<_, Error>(home()?.join(".config"));
-                named.map_or_else(usual, Ok)?.join("zed/settings.json")
-            }
-            Target::Acp(AcpClient::Jetbrains) => home()?.join(".jetbrains/acp.json"),
-            Target::Acp(AcpClient::Acpx) => home()?.join(".acpx/config.json"),
-        })
-    }
-
-    fn receipt_file(&self, client: Target) -> Result<PathBuf> {
-        let state = self.host.state.as_ref().ok_or_else(no_folder)?;
-        Ok(Receipt::file(state, &self.settings_file(client)?))
-    }
+fn receipt_file(workspace: &Workspace, client: Target) -> Result<PathBuf> {
+    let state = workspace.host.state.as_ref().ok_or_else(no_folder)?;
+    Ok(Receipt::file(state, &settings_file(workspace, client)?))
 }
 
 impl SettingsChange {

@@ -4,7 +4,9 @@ use stepwell::Remedy;
 use stepwell::error::{Action, Listing};
 use stepwell::sqlite::Access;
 use stepwell::store::STORE_FOLDER;
-use stepwell_workspace::{Error, ErrorKind, Lies, Notice, Wanted, Workspace};
+use stepwell_workspace::{
+    Error, ErrorKind, Lies, Notice, Opening, Wanted, Workspace, known_stores, ownership,
+};
 
 use crate::machine::{Machine, session, text};
 
@@ -13,11 +15,11 @@ fn a_store_is_made_at_the_root_and_found_from_below() {
     let machine = Machine::new();
     machine.folder("project/.git");
     let here = machine.at("project/src/deep").unwrap();
-    assert!(here.look().unwrap().is_none());
+    assert!(here.open_if_present().unwrap().is_none());
     let id = session(&here, "a task");
     assert_eq!(here.place.store, machine.folder("project").join(STORE_FOLDER));
     assert_eq!(text(&machine.folder("project").join(".gitignore")), ".stepwell/\n");
-    let (_, found) = machine.at("project").unwrap().session("@last", Access::Read).unwrap();
+    let (_, found) = machine.at("project").unwrap().open_session("@last", Access::Read).unwrap();
     assert_eq!(found, id);
     assert!(machine.notices().is_empty());
 }
@@ -28,16 +30,16 @@ fn a_session_is_resumed_from_any_folder_of_its_user() {
     machine.write("one/stepwell.toml", "[agent]\nmax_errors = 9\n");
     let id = session(&machine.at("one").unwrap(), "a task");
     let mut two = machine.at("two").unwrap();
-    match two.session(id.as_str(), Access::Read) {
+    match two.open_session(id.as_str(), Access::Read) {
         Err(Error::NoMatch { lies: Lies::NoStoreHere, .. }) => {}
         other => panic!("{other:?}"),
     }
     session(&two, "another");
-    let error = two.session(id.as_str(), Access::Read).unwrap_err();
+    let error = two.open_session(id.as_str(), Access::Read).unwrap_err();
     let store = machine.folder("one").join(STORE_FOLDER);
     assert_eq!(error.remedies(), [Remedy::UseStore(store)]);
     assert_eq!(error.kind(), ErrorKind::Absent);
-    two.go_to_session(id.as_str()).unwrap();
+    known_stores::go_to_session(&mut two, id.as_str()).unwrap();
     assert_eq!(two.place.root, machine.folder("one"));
     assert_eq!(two.config.settings.max_errors.get(), 9);
     let (name, root) = (id.to_string(), machine.folder("one"));
@@ -50,8 +52,8 @@ fn a_store_that_was_named_is_not_left_for_another() {
     let id = session(&machine.at("one").unwrap(), "a task");
     let store = Some(machine.folder("two").join(STORE_FOLDER));
     let mut two = machine.find(Wanted { store, ..machine.wanted("two") }).unwrap();
-    assert!(two.look().is_err());
-    two.go_to_session(id.as_str()).unwrap();
+    assert!(two.open_if_present().is_err());
+    known_stores::go_to_session(&mut two, id.as_str()).unwrap();
     assert_eq!(two.place.root, machine.folder("two"));
 }
 
@@ -60,7 +62,7 @@ fn the_trash_is_named_where_a_session_lies_in_it() {
     let machine = Machine::new();
     let here = machine.at("one").unwrap();
     let id = session(&here, "a task");
-    let well = here.existing(Access::Write).unwrap();
+    let well = here.open_existing(Access::Write).unwrap();
     // A whole id means its session wherever it lies; the beginning of one does not.
     let name = &id.as_str()[..id.as_str().len() - 1];
     let not_there = here.find_session_in(&well, stepwell::store::query::TrashScope::Trash, name);
@@ -82,7 +84,7 @@ fn every_store_of_a_user_is_opened_and_a_broken_one_hides_no_other() {
     machine.write("two/.stepwell/stepwell.db", "no database, and longer than nothing");
     std::fs::remove_dir_all(machine.folder("three")).unwrap();
     let here = machine.at("four").unwrap();
-    let found = here.everywhere(|it, store| it.open(store, Access::Read));
+    let found = known_stores::open_all(&here, Opening::Read);
     let names: Vec<_> = found.iter().map(|named| named.name.clone()).collect();
     assert_eq!(names, [machine.folder("one").join(STORE_FOLDER)]);
     assert!(matches!(&machine.notices()[..], [Notice::Warning { .. }]));
@@ -93,14 +95,14 @@ fn a_session_is_the_users_own_only_after_they_said_so() {
     let machine = Machine::new();
     let here = machine.at("one").unwrap();
     let id = session(&here, "a task");
-    assert!(!here.is_own(&id));
-    here.own(&id);
-    assert!(machine.at("one").unwrap().is_own(&id));
+    assert!(!ownership::is_own(&here, &id));
+    ownership::mark(&here, &id);
+    assert!(ownership::is_own(&machine.at("one").unwrap(), &id));
     // Another user of the same machine has said nothing.
     let theirs = stepwell_workspace::Host { state: None, ..machine.host() };
     let notices = stepwell_workspace::Notices::to_nobody();
-    let theirs = Workspace::find(theirs, machine.wanted("one"), notices).unwrap();
-    assert!(!theirs.is_own(&id));
+    let theirs = Workspace::locate(theirs, machine.wanted("one"), notices).unwrap();
+    assert!(!ownership::is_own(&theirs, &id));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use stepwell::Remedy;
 use stepwell::error::Listing;
 use stepwell::model::Mode;
 use stepwell_workspace::config::{Key, Source};
-use stepwell_workspace::{ConfigPlace, Error, ErrorKind};
+use stepwell_workspace::{ConfigPlace, Error, ErrorKind, store_info};
 
 use crate::machine::Machine;
 
@@ -51,7 +51,9 @@ fn what_a_project_may_not_shorten_is_shown_as_ignored() {
     let machine = Machine::new();
     let file = machine.write(PROJECTS, "[sessions]\nretention_days = 3\nid_length = 9\n");
     let file = std::fs::canonicalize(file).unwrap();
-    let source = |key: &str| machine.at("project").unwrap().setting_source(Key::find(key).unwrap());
+    let source = |key: &str| {
+        store_info::setting_source(&machine.at("project").unwrap(), Key::find(key).unwrap())
+    };
     let counts = Box::new(Source::Default);
     let asked = || "3".to_owned();
     let ignored = Source::Ignored { file: file.clone(), asked: asked(), counts };

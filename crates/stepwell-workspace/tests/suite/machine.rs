@@ -58,7 +58,7 @@ impl Machine {
     pub(crate) fn find(&self, wanted: Wanted) -> Result<Workspace> {
         let notices = Arc::clone(&self.notices);
         let told = Notices::to(move |notice: &Notice| notices.lock().unwrap().push(notice.clone()));
-        Workspace::find(self.host(), wanted, told)
+        Workspace::locate(self.host(), wanted, told)
     }
 
     /// The workspace that a folder belongs to, with settings for this one time.
@@ -79,7 +79,7 @@ impl Machine {
 
 /// Makes a session in a workspace.
 pub(crate) fn session(workspace: &Workspace, task: &str) -> SessionId {
-    let well = workspace.make().unwrap();
+    let well = workspace.open_or_create().unwrap();
     well.create(well.draft(task)).unwrap().id().clone()
 }
 

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use stepwell_workspace::{AcpClient, Error, Host, McpClient, Notices, Wanted, Workspace};
+use stepwell_workspace::mcp_clients::with_store;
+use stepwell_workspace::{
+    AcpClient, Error, Host, McpClient, Notices, Wanted, Workspace, mcp_clients,
+};
 use tempfile::TempDir;
 
 const ALL: [(McpClient, &str, &str); 5] = [
@@ -31,7 +34,7 @@ impl TestEnv {
         let (home, state) = (Some(root.clone()), Some(root.join("state")));
         let host = Host { home, state, ..Host::bare() };
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
-        let workspace = Workspace::find(host, wanted, Notices::to_nobody()).unwrap();
+        let workspace = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap();
         Self { folder, workspace }
     }
 
@@ -40,12 +43,13 @@ impl TestEnv {
     }
 
     fn install(&self, client: McpClient) {
-        let plan = self.workspace.plan_mcp_install(client, &["mcp".to_owned()]).unwrap();
+        let plan =
+            mcp_clients::plan_mcp_install(&self.workspace, client, &["mcp".to_owned()]).unwrap();
         plan.unwrap().apply().unwrap();
     }
 
     fn uninstall(&self, client: McpClient) {
-        self.workspace.plan_mcp_uninstall(client).unwrap().unwrap().apply().unwrap();
+        mcp_clients::plan_mcp_uninstall(&self.workspace, client).unwrap().unwrap().apply().unwrap();
     }
 }
 
@@ -57,18 +61,22 @@ fn a_server_is_added_once_and_taken_out_byte_for_byte() {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, theirs).unwrap();
         let arguments = ["mcp".to_owned()];
-        let plan = env.workspace.plan_mcp_install(client, &arguments).unwrap().unwrap();
+        let plan =
+            mcp_clients::plan_mcp_install(&env.workspace, client, &arguments).unwrap().unwrap();
         assert!(plan.path.ends_with(name) && plan.piece.contains("stepwell"), "{plan:?}");
         assert_eq!(fs::read_to_string(&path).unwrap(), theirs, "a plan changes nothing");
         plan.apply().unwrap();
         let with = fs::read_to_string(&path).unwrap();
         assert!(with.contains(&plan.piece), "{with}");
-        assert_eq!(env.workspace.plan_mcp_install(client, &arguments).unwrap(), None);
-        let other = env.workspace.plan_mcp_install(client, &["other".to_owned()]);
+        assert_eq!(
+            mcp_clients::plan_mcp_install(&env.workspace, client, &arguments).unwrap(),
+            None
+        );
+        let other = mcp_clients::plan_mcp_install(&env.workspace, client, &["other".to_owned()]);
         assert!(matches!(other, Err(Error::Refused { .. })), "{other:?}");
         env.uninstall(client);
         assert_eq!(fs::read_to_string(&path).unwrap(), theirs, "{name}");
-        assert_eq!(env.workspace.plan_mcp_uninstall(client).unwrap(), None);
+        assert_eq!(mcp_clients::plan_mcp_uninstall(&env.workspace, client).unwrap(), None);
     }
 }
 
@@ -112,7 +120,7 @@ fn settings_that_cannot_be_understood_are_left_alone() {
         let path = env.file(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, "{ \"a\": [1, }\n").unwrap();
-        let refused = env.workspace.plan_mcp_install(client, &[]);
+        let refused = mcp_clients::plan_mcp_install(&env.workspace, client, &[]);
         assert!(matches!(refused, Err(Error::Refused { .. })), "{name}: {refused:?}");
     }
 }
@@ -120,7 +128,8 @@ fn settings_that_cannot_be_understood_are_left_alone() {
 #[test]
 fn a_file_that_changed_since_the_plan_is_not_overwritten() {
     let env = TestEnv::new();
-    let plan = env.workspace.plan_mcp_install(McpClient::Claude, &[]).unwrap().unwrap();
+    let plan =
+        mcp_clients::plan_mcp_install(&env.workspace, McpClient::Claude, &[]).unwrap().unwrap();
     fs::write(env.file(".mcp.json"), "{\"mine\": 1}").unwrap();
     assert!(plan.apply().is_err());
     assert_eq!(fs::read_to_string(env.file(".mcp.json")).unwrap(), "{\"mine\": 1}");
@@ -148,13 +157,20 @@ fn an_agent_is_added_to_editors_and_taken_out_byte_for_byte() {
         let (path, arguments) = (env.file(name), ["acp".to_owned()]);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, theirs).unwrap();
-        env.workspace.plan_acp_install(client, &arguments).unwrap().unwrap().apply().unwrap();
+        mcp_clients::plan_acp_install(&env.workspace, client, &arguments)
+            .unwrap()
+            .unwrap()
+            .apply()
+            .unwrap();
         let with = fs::read_to_string(&path).unwrap();
         assert!(with.contains(entry) && with.contains("[\"acp\"]"), "{with}");
-        assert_eq!(env.workspace.plan_acp_install(client, &arguments).unwrap(), None);
-        env.workspace.plan_acp_uninstall(client).unwrap().unwrap().apply().unwrap();
+        assert_eq!(
+            mcp_clients::plan_acp_install(&env.workspace, client, &arguments).unwrap(),
+            None
+        );
+        mcp_clients::plan_acp_uninstall(&env.workspace, client).unwrap().unwrap().apply().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), theirs);
-        assert_eq!(env.workspace.plan_acp_uninstall(client).unwrap(), None);
+        assert_eq!(mcp_clients::plan_acp_uninstall(&env.workspace, client).unwrap(), None);
     }
 }
 
@@ -193,7 +209,8 @@ fn each_client_gets_the_form_that_its_documentation_gives() {
         (AcpClient::Acpx, ".acpx/config.json", json!({"agents": {"stepwell": agent}})),
     ] {
         let env = TestEnv::new();
-        let plan = env.workspace.plan_acp_install(client, &["acp".to_owned()]).unwrap();
+        let plan =
+            mcp_clients::plan_acp_install(&env.workspace, client, &["acp".to_owned()]).unwrap();
         plan.unwrap().apply().unwrap();
         assert_eq!(settings(&env, name), expected, "{name}");
     }
@@ -248,7 +265,8 @@ fn a_codex_entry_with_other_settings_is_not_taken_for_ours() {
         let text = "[mcp_servers.stepwell]\ncommand = \"stepwell\"\nargs = [\"mcp\"]\n";
         fs::create_dir_all(env.file(".codex")).unwrap();
         fs::write(env.file(".codex/config.toml"), format!("{text}{more}")).unwrap();
-        let refused = env.workspace.plan_mcp_install(McpClient::Codex, &["mcp".to_owned()]);
+        let refused =
+            mcp_clients::plan_mcp_install(&env.workspace, McpClient::Codex, &["mcp".to_owned()]);
         assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
     }
 }
@@ -272,9 +290,12 @@ fn nothing_is_written_into_json_that_is_broken_anywhere() {
     ] {
         let env = TestEnv::new();
         fs::write(env.file(".mcp.json"), text).unwrap();
-        let refused = env.workspace.plan_mcp_install(McpClient::Claude, &[]);
+        let refused = mcp_clients::plan_mcp_install(&env.workspace, McpClient::Claude, &[]);
         assert!(matches!(refused, Err(Error::Refused { .. })), "{refused:?}");
-        assert!(env.workspace.plan_mcp_uninstall(McpClient::Claude).is_err(), "{text}");
+        assert!(
+            mcp_clients::plan_mcp_uninstall(&env.workspace, McpClient::Claude).is_err(),
+            "{text}"
+        );
     }
 }
 
@@ -282,7 +303,7 @@ fn nothing_is_written_into_json_that_is_broken_anywhere() {
 fn a_link_that_leads_nowhere_is_not_replaced() {
     let env = TestEnv::new();
     std::os::unix::fs::symlink(env.file("absent"), env.file(".mcp.json")).unwrap();
-    assert!(env.workspace.plan_mcp_install(McpClient::Claude, &[]).is_err());
+    assert!(mcp_clients::plan_mcp_install(&env.workspace, McpClient::Claude, &[]).is_err());
     assert!(env.file(".mcp.json").is_symlink());
 }
 
@@ -290,24 +311,23 @@ fn a_link_that_leads_nowhere_is_not_replaced() {
 fn a_named_store_goes_into_the_entry() {
     let env = TestEnv::new();
     let (named, plain) = (env.file("kept"), vec!["mcp".to_owned()]);
-    let with = env.workspace.with_store(plain.clone(), Some(&named)).unwrap();
+    let with = with_store(plain.clone(), Some(&named)).unwrap();
     assert_eq!(with, ["mcp", "--store", named.to_str().unwrap()]);
-    assert_eq!(env.workspace.with_store(plain.clone(), None).unwrap(), plain);
+    assert_eq!(with_store(plain.clone(), None).unwrap(), plain);
 }
 
 #[test]
 fn a_teams_store_goes_into_the_entry_but_never_a_password() {
-    let env = TestEnv::new();
     let plain = vec!["mcp".to_owned()];
     let team = "postgres://mila@db.example:5432/work?namespace=team";
-    let with = env.workspace.with_store(plain.clone(), Some(Path::new(team))).unwrap();
+    let with = with_store(plain.clone(), Some(Path::new(team))).unwrap();
     assert_eq!(with, ["mcp", "--store", team]);
     for secret in
         ["postgres://mila:pass@db.example/work", "postgres://db.example/work?user=m&password=pass"]
     {
-        let refused = env.workspace.with_store(plain.clone(), Some(Path::new(secret)));
+        let refused = with_store(plain.clone(), Some(Path::new(secret)));
         let why = refused.unwrap_err().to_string();
         assert!(why.contains("has a password"), "{why}");
     }
-    assert!(env.workspace.with_store(plain, Some(Path::new("http://x:y@z"))).is_err());
+    assert!(with_store(plain, Some(Path::new("http://x:y@z"))).is_err());
 }

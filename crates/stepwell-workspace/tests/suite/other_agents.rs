@@ -1,6 +1,7 @@
 //! Other agents' sessions, found without importing them.
 
 use std::os::unix::fs::PermissionsExt;
+use stepwell_workspace::other_sessions;
 
 use crate::machine::Machine;
 
@@ -27,14 +28,14 @@ fn other_agents_sessions_are_found_by_prompt_and_folder_only_if_the_user_wants_t
     let file = "home/.claude/projects/-home-mila-crumb/a.jsonl";
     let machine = Machine::new();
     machine.write(file, &claude("a", "fix the oven"));
-    assert!(machine.at("work").unwrap().refresh_other_sessions().unwrap().is_none());
+    assert!(other_sessions::refresh(&machine.at("work").unwrap()).unwrap().is_none());
     // A project does not switch it on.
     machine.write("work/stepwell.toml", "[other_agents]\nindex = true\n");
     assert!(machine.at("work").is_err());
     let machine = switched_on();
     machine.write(file, &claude("a", "fix the oven"));
     let workspace = machine.at("work").unwrap();
-    let all = workspace.refresh_other_sessions().unwrap().unwrap();
+    let all = other_sessions::refresh(&workspace).unwrap().unwrap();
     for (words, found) in [("", 1), ("OVEN", 1), ("oven crumb", 1), ("oven bread", 0)] {
         assert_eq!(all.find(words).len(), found, "{words}");
     }
@@ -44,7 +45,7 @@ fn other_agents_sessions_are_found_by_prompt_and_folder_only_if_the_user_wants_t
     // It is there for the next process, and only for its user.
     let index = machine.folder("home/.local/state/stepwell").join("other-sessions.json");
     assert_eq!(index.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert_eq!(workspace.other_sessions().unwrap().unwrap(), all);
+    assert_eq!(other_sessions::known(&workspace).unwrap().unwrap(), all);
 }
 
 #[test]
@@ -53,10 +54,10 @@ fn what_changed_is_read_again_and_what_is_gone_is_forgotten() {
     let path = machine.write("home/.claude/projects/-p/a.jsonl", &claude("a", "first"));
     machine.write("home/.claude/projects/-p/b.jsonl", &claude("b", "second"));
     let workspace = machine.at("work").unwrap();
-    assert_eq!(workspace.refresh_other_sessions().unwrap().unwrap().find("").len(), 2);
+    assert_eq!(other_sessions::refresh(&workspace).unwrap().unwrap().find("").len(), 2);
     machine.write("home/.claude/projects/-p/b.jsonl", &claude("b", "another one"));
     std::fs::remove_file(path).unwrap();
-    let all = workspace.refresh_other_sessions().unwrap().unwrap();
+    let all = other_sessions::refresh(&workspace).unwrap().unwrap();
     let prompts: Vec<_> = all.find("").iter().map(|it| it.prompt.clone()).collect();
     assert_eq!(prompts, ["another one"]);
 }
@@ -67,7 +68,7 @@ fn secrets_and_long_texts_stay_out_of_the_index() {
     let key = format!("sk-ant-api03-{}", "Ab1".repeat(32));
     let said = format!("use {key} {}", "words ".repeat(500));
     machine.write("home/.claude/projects/-p/a.jsonl", &claude("a", &said));
-    machine.at("work").unwrap().refresh_other_sessions().unwrap();
+    other_sessions::refresh(&machine.at("work").unwrap()).unwrap();
     let index = machine.folder("home/.local/state/stepwell").join("other-sessions.json");
     let text = std::fs::read_to_string(index).unwrap();
     assert!(!text.contains(&key) && text.contains("words"));
@@ -80,6 +81,6 @@ fn a_damaged_index_is_made_anew() {
     machine.write("home/.claude/projects/-p/a.jsonl", &claude("a", "first"));
     machine.write("home/.local/state/stepwell/other-sessions.json", "{ no");
     let workspace = machine.at("work").unwrap();
-    assert!(workspace.other_sessions().unwrap().unwrap().find("").is_empty());
-    assert_eq!(workspace.refresh_other_sessions().unwrap().unwrap().find("").len(), 1);
+    assert!(other_sessions::known(&workspace).unwrap().unwrap().find("").is_empty());
+    assert_eq!(other_sessions::refresh(&workspace).unwrap().unwrap().find("").len(), 1);
 }

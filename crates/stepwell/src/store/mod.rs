@@ -27,6 +27,7 @@ pub use rows::Facts;
 pub use search::MAX_SEARCHED_BYTES;
 pub use several::{Excerpt, LOOK_BACK};
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -151,8 +152,9 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     fn maintain(&self) -> &dyn Maintain;
 }
 
-/// The knowledge of a store's server.
-pub trait Server {
+/// The knowledge of a store's server. A caller that knows which store it may be gets at its
+/// other methods by `Any`.
+pub trait Server: Any {
     /// The present moment, by the server's clock, so that a team's machines agree.
     fn now(&self) -> Time;
 

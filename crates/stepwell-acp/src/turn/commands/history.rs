@@ -39,7 +39,7 @@ pub(super) fn rewind(on: &Conversation, verb: Verb, typed: &str) -> Result<Strin
     };
     let (session, scope) = (on.id().clone(), Scope::Both);
     let request = DetachedRewind { session, to: to.clone(), scope, force, dry_run: false };
-    let asked = rewind_asked(&*on.runtime().existing(Access::Read)?, &request)?;
+    let asked = rewind_asked(&on.runtime().workspace().open_existing(Access::Read)?, &request)?;
     let (session, seq) = (on.id().clone(), asked.to);
     Ok(match on.runtime().rewind(&RewindRequest { session, asked })? {
         Done::Refused(preview) => refused(&preview),
@@ -71,11 +71,11 @@ fn refused(preview: &Preview) -> String {
 
 /// The points to go back to, the newest first.
 fn points(on: &Conversation) -> Result<String> {
-    let well = on.runtime().existing(Access::Read)?;
+    let well = on.runtime().workspace().open_existing(Access::Read)?;
     let head = well.info(on.id())?.head.seq;
     let events = well.store().events(on.id(), Span::ALL)?.intact(on.id())?;
     let timeline = Timeline::at(head, events.iter());
-    let redactor = on.runtime().redactor().with_own_count();
+    let redactor = on.runtime().workspace().redactor().with_own_count();
     let point = |event: &stepwell::Recorded| match &event.event {
         // Going back to what was said takes it back, to be said otherwise.
         Event::Message(it) if it.is_from_user() && it.lane == Lane::main() => {
@@ -98,7 +98,7 @@ fn points(on: &Conversation) -> Result<String> {
 
 /// Names this point.
 pub(super) fn checkpoint(on: &Conversation, name: &str) -> Result<String> {
-    let well = on.runtime().existing(Access::Write)?;
+    let well = on.runtime().workspace().open_existing(Access::Write)?;
     // What is recorded while files are half moved would be set aside.
     if well.info(on.id())?.head.rewinding.is_some() {
         finish_rewind(&mut well.lock(on.id())?, Foreign::Refused, on.runtime())?;
@@ -111,7 +111,7 @@ pub(super) fn checkpoint(on: &Conversation, name: &str) -> Result<String> {
 
 /// The points that have names.
 pub(super) fn checkpoints(on: &Conversation) -> Result<String> {
-    let all = on.runtime().existing(Access::Read)?.checkpoints(on.id())?;
+    let all = on.runtime().workspace().open_existing(Access::Read)?.checkpoints(on.id())?;
     let line = |it: &stepwell::work::RecordedCheckpoint| {
         format!("- seq {}: {}", it.seq, it.checkpoint.name)
     };
@@ -123,7 +123,7 @@ pub(super) fn checkpoints(on: &Conversation) -> Result<String> {
 pub(super) fn fork(on: &Conversation, point: &str) -> Result<String> {
     let at = match point {
         "" => None,
-        point => Some(on.runtime().existing(Access::Read)?.point(on.id(), point)?),
+        point => Some(on.runtime().workspace().open_existing(Access::Read)?.point(on.id(), point)?),
     };
     let request = ForkRequest { session: on.id().clone(), at, label: None };
     let forked = on.runtime().fork(&request)?;
@@ -136,7 +136,7 @@ pub(super) fn fork(on: &Conversation, point: &str) -> Result<String> {
 
 /// What the session did to files, from a point on.
 pub(super) fn diff(on: &Conversation, from: &str) -> Result<String> {
-    let well = on.runtime().existing(Access::Read)?;
+    let well = on.runtime().workspace().open_existing(Access::Read)?;
     let from = match from {
         "" => Seq::ZERO,
         point => well.point(on.id(), point)?,
@@ -152,7 +152,8 @@ pub(super) fn diff(on: &Conversation, from: &str) -> Result<String> {
 /// The files that the session changed.
 pub(super) fn files(on: &Conversation, path: &str) -> Result<String> {
     let path = Some(path.trim_start_matches("./")).filter(|path| !path.is_empty());
-    let versions = inspect::versions(&*on.runtime().existing(Access::Read)?, on.id(), path)?;
+    let versions =
+        inspect::versions(&on.runtime().workspace().open_existing(Access::Read)?, on.id(), path)?;
     let line = |it: &stepwell_wire::FileVersion| {
         let change = match it.change {
             FileVersionKind::Created => "created",
@@ -187,9 +188,9 @@ pub(super) fn export(on: &Conversation, typed: &str) -> Result<String> {
     };
     let ending = if format == Format::MARKDOWN { "md" } else { format.as_str() };
     let name = if path.is_empty() { format!("{}.{ending}", on.id()) } else { path.to_owned() };
-    let well = on.runtime().existing(Access::Read)?;
+    let well = on.runtime().workspace().open_existing(Access::Read)?;
     let head = well.info(on.id())?.head;
-    let estimate = Estimates::new(on.runtime()).of(&head, &head.spent);
+    let estimate = Estimates::new(on.runtime().workspace()).of(&head, &head.spent);
     let (path, wishes) = (on.root().join(name), Wishes { estimate, ..Wishes::default() });
     let place = Destination { path: &path, existing, wishes };
     write_to(&place, writer, &well, on.id()).map_err(|error| Error::Workspace(error.into()))?;

@@ -148,7 +148,10 @@ impl Command {
         if !text.chars().any(char::is_alphanumeric) {
             return Ok("Type what to search for: /search WORDS".to_owned());
         }
-        let well = on.runtime().open_at_best(&on.runtime().place.store)?;
+        let well = on
+            .runtime()
+            .workspace()
+            .open_writable_if_possible(&on.runtime().workspace().place.store)?;
         let (filter, rank, system) = (Filter::default(), Rank::Newest, SystemPrompts::Skipped);
         let found = well.search(&Search { text, filter, rank, limit: HITS, system })?;
         let hit = |hit: stepwell::store::query::Hit| {
@@ -173,7 +176,10 @@ impl Command {
             Verb::Untag => Edited { untag: words(), ..Edited::default() },
             _ => return Ok("This command does not work here.".to_owned()),
         };
-        on.runtime().existing(stepwell::sqlite::Access::Write)?.edit(on.id(), edited)?;
+        on.runtime()
+            .workspace()
+            .open_existing(stepwell::sqlite::Access::Write)?
+            .edit(on.id(), edited)?;
         Ok("Done.".to_owned())
     }
 }

@@ -75,7 +75,7 @@ pub(super) fn budget(on: &Conversation, dollars: &str) -> Result<String> {
 /// What a session cost. An estimate says that it is one.
 fn price(on: &Conversation, head: &Head) -> String {
     let spent = &head.spent;
-    match (spent.known_cost(), Estimates::new(on.runtime()).of(head, spent)) {
+    match (spent.known_cost(), Estimates::new(on.runtime().workspace()).of(head, spent)) {
         (Some(cost), _) => format!("${cost}"),
         (None, Some(estimate)) => spent.price_or(Some(estimate)),
         (None, None) => format!("${} and calls whose price is not known", spent.cost),
@@ -102,7 +102,7 @@ pub(super) fn status(on: &Conversation) -> Result<String> {
 
 /// What the model would be sent.
 pub(super) fn context(on: &Conversation) -> Result<String> {
-    let well = on.runtime().existing(Access::Read)?;
+    let well = on.runtime().workspace().open_existing(Access::Read)?;
     let view = inspect::model_view(on.runtime(), &well, on.id(), &Viewed::default())?;
     let fits = view.context.map(|fits| format!(" of {fits}")).unwrap_or_default();
     let mut lines = vec![
@@ -114,7 +114,7 @@ pub(super) fn context(on: &Conversation) -> Result<String> {
             view.tools.tokens
         ),
     ];
-    let redactor = on.runtime().redactor().with_own_count();
+    let redactor = on.runtime().workspace().redactor().with_own_count();
     for it in &view.messages {
         let role = match it.message.role {
             Role::System => "system",

@@ -8,7 +8,7 @@ use super::{Conversation, Result, listed};
 
 /// The plan.
 pub(super) fn tasks(on: &Conversation) -> Result<String> {
-    let well = on.runtime().existing(Access::Read)?;
+    let well = on.runtime().workspace().open_existing(Access::Read)?;
     let work = well.work(on.id())?;
     let line = |task: &stepwell::model::Task| format!("- [{}] {}", task.status, task.description);
     let lines: Vec<String> = work.tasks.iter().map(line).collect();
@@ -17,7 +17,8 @@ pub(super) fn tasks(on: &Conversation) -> Result<String> {
 
 /// What the work is to achieve.
 pub(super) fn goal(on: &Conversation) -> Result<String> {
-    let state = inspect::work_state(&*on.runtime().existing(Access::Read)?, on.id())?;
+    let state =
+        inspect::work_state(&on.runtime().workspace().open_existing(Access::Read)?, on.id())?;
     Ok(match state.goal {
         Some(goal) => format!("Goal: {goal}"),
         None => "Nobody said a goal; /goal TEXT does.".to_owned(),
@@ -27,7 +28,7 @@ pub(super) fn goal(on: &Conversation) -> Result<String> {
 /// Shows the phase, or moves to another.
 pub(super) fn phase(on: &Conversation, name: &str) -> Result<String> {
     let access = if name.is_empty() { Access::Read } else { Access::Write };
-    let well = on.runtime().existing(access)?;
+    let well = on.runtime().workspace().open_existing(access)?;
     let head = well.info(on.id())?.head;
     let Some((set, from)) = head.phases.zip(head.phase) else {
         return Ok("This session has no phases.".to_owned());

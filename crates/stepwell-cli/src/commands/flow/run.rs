@@ -59,8 +59,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         ..request.with_variables(&each_once(&args.variables)?)?
     };
     if args.auto_resume
-        && app.place.has_store()
-        && app.config.settings.auto_save
+        && app.workspace.place.has_store()
+        && app.workspace.config.settings.auto_save
         && let Some(id) = runtime.unfinished_flow(&request)?
     {
         note(format_args!("Resuming {id}"));

@@ -65,5 +65,5 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// Is an MCP server of this name configured?
 fn is_configured(server: &str, app: &App) -> bool {
-    app.config.mcp.keys().any(|known| known.as_str() == server)
+    app.workspace.config.mcp.keys().any(|known| known.as_str() == server)
 }

@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stepwell::sqlite::Access;
 use stepwell_runtime::inspect::{GateNews, GateWatch, WatchedStore};
 use stepwell_terminal::note;
 use stepwell_terminal::text::one_line;
 use stepwell_wire::{GateChange, GateChangeKind, OpenGate};
-use stepwell_workspace::NamedWell;
+use stepwell_workspace::{NamedWell, Opening, known_stores};
 
 use super::{Args, table};
 use crate::app::App;
@@ -60,7 +59,7 @@ pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 /// The stores to watch that were not there before.
 fn new_stores(args: &Args, known: &mut BTreeSet<PathBuf>, app: &App) -> Result<Vec<WatchedStore>> {
     if args.everywhere {
-        let new = app.new_stores(known, |it, path| it.open(path, Access::Read)).into_iter();
+        let new = known_stores::open_new(&app.workspace, known, Opening::Read).into_iter();
         let watched = new.map(|NamedWell { name, well }| {
             let name = Some(name.display().to_string());
             WatchedStore { name, well, session: None }
@@ -70,9 +69,10 @@ fn new_stores(args: &Args, known: &mut BTreeSet<PathBuf>, app: &App) -> Result<V
     if !known.is_empty() {
         return Ok(Vec::new());
     }
-    let Some(well) = app.look()? else { return Ok(Vec::new()) };
-    known.insert(app.place.store.clone());
-    let session = args.session.as_ref().map(|name| app.find_session(&well, name)).transpose()?;
+    let Some(well) = app.workspace.open_if_present()? else { return Ok(Vec::new()) };
+    known.insert(app.workspace.place.store.clone());
+    let session =
+        args.session.as_ref().map(|name| app.workspace.find_session(&well, name)).transpose()?;
     Ok(vec![WatchedStore { name: None, well, session }])
 }
 
@@ -82,7 +82,7 @@ fn draw(watch: &GateWatch, app: &mut App) -> Result<()> {
     app.out.raw().write_all(CLEAR.as_bytes())?;
     match open.is_empty() {
         true => app.out.line("No question waits."),
-        false => app.print(&table(open, app.now())),
+        false => app.print(&table(open, app.workspace.now())),
     }
 }
 

@@ -24,7 +24,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let session = args.session.as_ref().map(|name| app.session(name, Access::Read)).transpose()?;
+    let session = args
+        .session
+        .as_ref()
+        .map(|name| app.workspace.open_session(name, Access::Read))
+        .transpose()?;
     let session = session.map(|(_, id)| id);
     let query = ServerQuery { session, agent: args.agent.clone(), asks: args.tools };
     let found = app.runtime().mcp_servers(&query)?;
@@ -34,7 +38,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     }
     if found.is_empty() {
         app.out.line("No MCP servers are named.")?;
-        if let Some(path) = app.host.user_config() {
+        if let Some(path) = app.workspace.host.user_config() {
             note(format_args!("hint: add [mcp.NAME] to {}", visible(&path.display().to_string())));
         }
         return Ok(Exit::Done);

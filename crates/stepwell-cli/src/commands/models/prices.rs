@@ -6,7 +6,7 @@ use stepwell_terminal::note;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{count, grouped, visible};
 use stepwell_wire::PricesTaken;
-use stepwell_workspace::NoPriceList;
+use stepwell_workspace::{NoPriceList, PriceListFile, prices};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -53,8 +53,8 @@ pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         return Ok(Exit::Done);
     }
-    let all = app.prices_over(list(app))?;
-    let (shown, others) = app.prices_shown(&all, args.name.as_deref());
+    let all = prices::with_list(&app.workspace, list(app))?;
+    let (shown, others) = prices::shown(&app.workspace, &all, args.name.as_deref());
     print(&shown, app)?;
     if !app.out.is_json() {
         let list = list(app);
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 
 /// The newest list that there is.
 fn list(app: &App) -> List {
-    let (list, why) = app.newest_price_list();
+    let (list, why) = prices::newest_list(&app.workspace);
     if let Some(why) = why {
         note(format_args!("warning: {why}; the prices that ship are used"));
     }
@@ -83,7 +83,7 @@ fn list(app: &App) -> List {
 
 /// Takes a list from a file, for this and all later commands of the user.
 fn install(from: &Path, app: &App) -> Result<List> {
-    let file = app.price_list().ok_or_else(|| {
+    let file = PriceListFile::of(&app.workspace.host).ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to keep prices in")
             .hint("set HOME or XDG_STATE_HOME")
     })?;

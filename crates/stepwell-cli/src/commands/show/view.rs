@@ -1,17 +1,17 @@
 //! What a model would be shown of a session, and how large it is.
 
-use stepwell::SessionId;
+use stepwell::{SessionId, Stepwell};
 use stepwell_runtime::inspect::{self, Viewed};
 use stepwell_terminal::Style;
 use stepwell_terminal::events::{parts, speaker};
 use stepwell_terminal::text::{count, grouped, indented, one_line};
 use stepwell_wire::{ModelView, ViewMessageKind};
 
-use crate::app::{App, Well};
+use crate::app::App;
 use crate::failure::{Exit, Result};
 
 /// Prints what would be sent if the model were asked now.
-pub(super) fn print(well: &Well, id: &SessionId, app: &mut App) -> Result<Exit> {
+pub(super) fn print(well: &Stepwell, id: &SessionId, app: &mut App) -> Result<Exit> {
     let answer = inspect::model_view(&app.runtime(), well, id, &Viewed::default())?;
     if app.out.is_json() {
         app.out.object(&answer)?;

@@ -52,5 +52,5 @@ fn runtime(order: &Order) -> Runtime {
     };
     let store = order.store.as_ref().map(Into::into);
     let wanted = Wanted { folder: Some(root), store, ..Wanted::default() };
-    Runtime::new(Workspace::find(host, wanted, Notices::to_nobody()).unwrap())
+    Runtime::new(Workspace::locate(host, wanted, Notices::to_nobody()).unwrap())
 }
