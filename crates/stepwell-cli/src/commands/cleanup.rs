@@ -5,6 +5,7 @@ use stepwell::store::query::LedgerRows;
 use stepwell::upkeep::{CleanupReason, Exemption, Plan, Policy};
 use stepwell::{SessionId, Status};
 use stepwell_terminal::note;
+use stepwell_terminal::reply::undo;
 use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
 use stepwell_workspace::config::{Key, Source};
@@ -12,7 +13,6 @@ use stepwell_workspace::housekeeping::{
     DAY, Whose, cleanup_age, plan_cleanup, purge, shrink, tidy,
 };
 
-use super::delete::undo;
 use crate::app::{App, Well};
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
@@ -208,7 +208,10 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     let roots = plan.take.into_iter().map(|taken| taken.id);
     let roots: Vec<SessionId> = roots.filter(|id| removal.taken.contains(id)).collect();
     match mode.fate {
-        Fate::Trash => undo(&roots, app),
+        Fate::Trash => {
+            let days = app.config.settings.retention_days.get();
+            undo(&roots, days.into()).into_iter().for_each(note);
+        }
         Fate::Erased => erase(&roots, &well, app)?,
     }
     tidy(app, &well);

@@ -1,8 +1,8 @@
 //! Slash commands: what each does in the conversation.
 
 use stepwell::{Message, Status};
+use stepwell_runtime::command::SLASH_COMMANDS;
 use stepwell_tui::{Clean, Done, Effect, Input, Purpose, Reply, RunSettings, Told, Visit};
-use stepwell_workspace::slash::SLASH_COMMANDS;
 
 use crate::chat::{resume, start};
 use crate::stage::{Stage, card, id, open};
