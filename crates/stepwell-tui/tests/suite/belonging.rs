@@ -6,7 +6,7 @@ use stepwell::model::Mode;
 use stepwell::{Message, Seq, Status};
 use stepwell_tui::{
     Clean, Effect, Ended, Input, OtherAgents, Point, PointsFor, Reply, RunSettings, StorePlace,
-   , Told, Visit,
+    Told, Visit,
 };
 
 use crate::answers::{configured, deleted, forked, moved};

@@ -5,8 +5,8 @@ use std::time::Duration;
 use stepwell::model::Mode;
 use stepwell::{Message, Seq, Status};
 use stepwell_tui::{
-    Block, Clean, Effect, Ended, Input, Page, PointsFor, Reach, Reply, RunSettings,
-    Told, ToolOutcome, Visit,
+    Block, Clean, Effect, Ended, Input, Page, PointsFor, Reach, Reply, RunSettings, Told,
+    ToolOutcome, Visit,
 };
 
 use crate::answers::moved;

@@ -5,12 +5,10 @@ use std::time::Duration;
 use stepwell::{Message, Status};
 use stepwell_runtime::command::SessionCommand;
 use stepwell_runtime::inspect::Depth;
-use stepwell_tui::{
-    Clean, Effect, Helper, Input, Reply, SessionRow, Told, Visit, plain_start,
-};
+use stepwell_tui::{Clean, Effect, Helper, Input, Reply, SessionRow, Told, plain_start};
 
-use crate::chat::resume;
 use crate::answers::{forked, of};
+use crate::chat::resume;
 use crate::stage::{Stage, id, opened, recorded, row};
 
 #[test]

@@ -3,7 +3,7 @@
 use stepwell::model::Change;
 use stepwell::{Message, Status};
 use stepwell_runtime::command::{Reply as Answer, SLASH_COMMANDS, SessionCommand};
-use stepwell_tui::{Clean, Effect, Input, Reply, RunSettings, Told};
+use stepwell_tui::{Clean, Effect, Input, Reply, RunSettings, Told, Visit};
 use stepwell_wire::Pin;
 
 use crate::answers::{about, forked, not_run, of, ran};

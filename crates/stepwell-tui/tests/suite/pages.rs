@@ -1,7 +1,7 @@
 //! Pages: finding sessions, going back, reading.
 
-use stepwell::{Seq, Status};
 use stepwell::model::{Change, Scope};
+use stepwell::{Seq, Status};
 use stepwell_runtime::command::{
     Command, ConfigCommand, MoveCommand, Reply as Answer, SessionCommand, SettingsFile,
 };
