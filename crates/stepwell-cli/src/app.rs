@@ -142,7 +142,7 @@ impl App {
 
     /// Gives an answer, in words or as JSON.
     pub(crate) fn answer(&mut self, reply: &Reply) -> Result<Exit> {
-        let Rendered { lines, notes, refused } = reply::words(reply, &self.style());
+        let Rendered { lines, notes, hints, refused } = reply::words(reply, &self.style());
         match self.out.is_json() {
             true => {
                 let objects = reply::json(reply).map_err(std::io::Error::from)?;
@@ -151,6 +151,9 @@ impl App {
             false => lines.into_iter().try_for_each(|line| self.out.line(line))?,
         }
         notes.into_iter().for_each(note);
+        if !self.out.is_json() {
+            hints.into_iter().for_each(note);
+        }
         match refused {
             Some(Refusal { why, kind }) => Err(Failure::explained(why, exit_of_run(kind))),
             None => Ok(Exit::Done),

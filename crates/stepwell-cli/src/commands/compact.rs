@@ -1,3 +1,4 @@
+use stepwell_runtime::Error;
 use stepwell_runtime::command::{Command, SessionCommand, Shortening};
 
 use crate::app::App;
@@ -31,6 +32,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         () => SessionCommand::Compact(Shortening::Summary),
     };
     let command = Command::Session(args.session.clone(), what);
-    let reply = app.runtime().run(command, &runner::interrupt())?;
-    app.answer(&reply)
+    match app.runtime().run(command, &runner::interrupt()) {
+        Err(Error::Interrupted) => Ok(Exit::Interrupted),
+        reply => app.answer(&reply?),
+    }
 }

@@ -1,7 +1,6 @@
 use stepwell::model::Scope;
 use stepwell_files::rewind::Done;
-use stepwell_runtime::command::{MoveCommand, MoveOutcome, Reply, SessionCommand};
-use stepwell_runtime::detached::RewindTo;
+use stepwell_runtime::command::{MoveCommand, MoveOutcome, Reply, RewindTo, SessionCommand};
 use stepwell_terminal::note;
 use stepwell_terminal::reply::words;
 use stepwell_terminal::wording::POINT_FORMS;

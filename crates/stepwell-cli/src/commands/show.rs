@@ -67,8 +67,11 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         app.remember_damage(&id);
     }
     let is_damaged = page.damage.is_some();
-    let Rendered { notes, refused, .. } = words(&reply, &app.style());
+    let Rendered { notes, hints, refused, .. } = words(&reply, &app.style());
     notes.into_iter().for_each(note);
+    if !app.out.is_json() {
+        hints.into_iter().for_each(note);
+    }
     match refused {
         _ if is_damaged => Ok(Exit::Damaged),
         Some(refusal) => Err(Failure::explained(refusal.why, exit_of_run(refusal.kind))),

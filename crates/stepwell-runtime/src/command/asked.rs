@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell::Seq;
 use stepwell::model::{Change, Phase, Scope, Task, TaskStatus};
 use stepwell::sqlite::Access;
 use stepwell::store::query::Filter;
 use stepwell::work::TaskEdit;
-use stepwell_formats::{Existing, Format, Length};
+use stepwell_formats::{Existing, Format, Length, Mode};
 use stepwell_wire::SessionStatus;
 use stepwell_workspace::handoff::HandOver;
 
-use super::import::ImportRequest;
-use crate::detached::RewindTo;
 use crate::inspect::Depth;
 use crate::servers::ServerQuery;
 
@@ -86,7 +85,7 @@ pub enum SessionCommand {
         label: Option<String>,
     },
     /// Shortens the conversation.
-    Compact(super::history::Shortening),
+    Compact(Shortening),
     /// Takes the last compaction back.
     UndoCompaction,
     /// Shows what compactions removed, and the summaries in its place.
@@ -151,7 +150,7 @@ impl SessionCommand {
             | Self::Rewind(MoveCommand { dry_run: true, .. })
             | Self::CompactionDiff
             | Self::Export(_)
-            | Self::HandOver { .. }
+            | Self::HandOver { how: HandOver::DryRun, .. }
             | Self::Diff { .. }
             | Self::Files(_)
             | Self::Context
@@ -165,7 +164,7 @@ impl SessionCommand {
 }
 
 /// A move of a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MoveCommand {
     /// Where to.
     pub to: RewindTo,
@@ -183,6 +182,29 @@ impl MoveCommand {
     pub const fn to(to: RewindTo) -> Self {
         Self { to, scope: Scope::Both, force: false, dry_run: false }
     }
+}
+
+/// Where a rewind leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RewindTo {
+    /// To a point: a seq, a checkpoint's name, or `-N` for N steps back.
+    Point(String),
+    /// To what the user said last: all that was done about it is taken back.
+    LastWords,
+    /// The last rewind is taken back.
+    Undo,
+    /// The last undo is taken back.
+    Redo,
+}
+
+/// How a conversation is shortened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shortening {
+    /// A model writes a summary of the old messages, if there is one that can be asked.
+    Summary,
+    /// Old messages are left out.
+    Truncation,
 }
 
 /// From where a path is meant that is not absolute.
@@ -282,4 +304,33 @@ pub enum SettingsFile {
     Workspace,
     /// In the user's own configuration.
     User,
+}
+
+/// What is imported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportRequest {
+    /// Files, folders and addresses of servers. Without any, the folders are searched in which the
+    /// agents of this machine keep their sessions.
+    pub paths: Vec<PathBuf>,
+    /// From where paths are meant.
+    pub folder: Folder,
+    /// Only this format.
+    pub from: Option<Format>,
+    /// Is anything written?
+    pub mode: Mode,
+}
+
+impl ImportRequest {
+    /// What an import would do of all that is found on this machine.
+    #[must_use]
+    pub fn dry_run() -> Self {
+        let (paths, folder, from) = (Vec::new(), Folder::Workspace, None);
+        Self { paths, folder, from, mode: Mode::Look }
+    }
+
+    /// Imports a file or folder.
+    #[must_use]
+    pub fn of(path: PathBuf) -> Self {
+        Self { paths: vec![path], mode: Mode::Write, ..Self::dry_run() }
+    }
 }

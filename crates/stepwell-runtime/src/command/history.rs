@@ -4,17 +4,20 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use stepwell::error::Action;
 use stepwell::model::{Checkpoint, CheckpointReason, Compacted};
-use stepwell::{SessionId, SessionInfo, Stepwell};
+use stepwell::{Seq, SessionId, SessionInfo, Stepwell};
 use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Shrunk;
-use stepwell_files::rewind::{self, Foreign};
-use stepwell_files::rewind_history::Direction;
-use stepwell_wire::{CheckpointInfo, CheckpointMade, Compaction, CompactionUndone, Forked};
+use stepwell_files::plan::Others;
+use stepwell_files::rewind::{self, Foreign, Preview};
+use stepwell_files::rewind_history::{self, Asked, Direction};
+use stepwell_wire::{
+    CheckpointInfo, CheckpointMade, Compaction, CompactionUndone, Forked, WorkSince,
+};
 
-use super::asked::MoveCommand;
+use super::asked::{MoveCommand, RewindTo, Shortening};
 use super::reply::{CompactionReply, MoveOutcome, MoveReply, Reply};
-use crate::detached::{DetachedRewind, RewindTo, rewind_asked};
 use crate::error::{Error, Result};
 use crate::files::{Recorders, finish_rewind, root, site};
 use crate::fork::ForkRequest;
@@ -22,15 +25,6 @@ use crate::inspect;
 use crate::request::Interrupt;
 use crate::resume::refuse_external;
 use crate::runtime::Runtime;
-
-/// How a conversation is shortened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shortening {
-    /// A model writes a summary of the old messages, if there is one that can be asked.
-    Summary,
-    /// Old messages are left out.
-    Truncation,
-}
 
 pub(super) fn checkpoints(well: &Stepwell, id: &SessionId) -> Result<Vec<CheckpointInfo>> {
     Ok(well.checkpoints(id)?.into_iter().map(CheckpointInfo::from).collect())
@@ -51,34 +45,34 @@ impl Runtime {
     ) -> Result<CheckpointMade> {
         // What is recorded while files are half moved would be set aside.
         if well.info(id)?.head.rewinding.is_some() {
-            finish_rewind(&mut well.lock(id)?, Foreign::Refused, self)?;
+            // The name of the request's event is the checkpoint's.
+            let unnamed = self.clone().naming_event(None).acting_well(well);
+            finish_rewind(&mut unnamed.lock(id)?, Foreign::Refused, self)?;
         }
         let reason = CheckpointReason::Manual;
         let seq = well.checkpoint(id, Checkpoint { name: name.clone(), reason, metadata })?;
         Ok(CheckpointMade { id: id.clone(), checkpoint: name, seq })
     }
 
-    pub(super) fn move_session(
+    pub(crate) fn move_session(
         &self,
         well: &Stepwell,
         id: &SessionId,
         command: MoveCommand,
     ) -> Result<MoveReply> {
-        let MoveCommand { to, scope, force, dry_run } = command;
-        let way = if to == RewindTo::Undo { Direction::Forth } else { Direction::Back };
-        let request = DetachedRewind { session: id.clone(), to, scope, force, dry_run };
-        if dry_run {
+        let way = if command.to == RewindTo::Undo { Direction::Forth } else { Direction::Back };
+        if command.dry_run {
             let info = well.info(id)?;
             if info.head.rewinding.is_some() {
                 return self.cut_off(well, info, way);
             }
-            let asked = rewind_asked(well, &request)?;
+            let asked = rewind_asked(well, id, &command)?;
             let outcome = MoveOutcome::Previewed(self.preview_rewind(id, &asked)?);
             return Ok(MoveReply { id: id.clone(), asked, way, info, outcome });
         }
         let mut session = well.lock(id)?;
         finish_rewind(&mut session, Foreign::Refused, self)?;
-        let asked = rewind_asked(well, &request)?;
+        let asked = rewind_asked(well, id, &command)?;
         let info = session.info()?;
         let outcome = MoveOutcome::Tried(self.rewind_held(&mut session, &asked)?);
         Ok(MoveReply { id: id.clone(), asked, way, info, outcome })
@@ -96,11 +90,11 @@ impl Runtime {
         let half = rewind::cut_off(&**well.store(), &id, &site)?;
         let asked = match &half {
             Some(half) => half.asked,
-            None => stepwell_files::rewind_history::Asked {
+            None => Asked {
                 to: info.head.seq,
                 scope: stepwell::model::Scope::Both,
                 undoes: None,
-                others: stepwell_files::plan::Others::Respected,
+                others: Others::Respected,
             },
         };
         Ok(MoveReply { id, asked, way, info, outcome: MoveOutcome::CutOff(half) })
@@ -162,5 +156,62 @@ impl Runtime {
         let tokens_after = inspect::tokens(self, well, id)?;
         let id = id.clone();
         Ok(Reply::CompactionUndone(CompactionUndone { id, undone, tokens_before, tokens_after }))
+    }
+}
+
+/// The move that is meant.
+///
+/// # Errors
+/// If there is no such point, or nothing to take back.
+fn rewind_asked(well: &Stepwell, session: &SessionId, command: &MoveCommand) -> Result<Asked> {
+    let others = if command.force { Others::Overwritten } else { Others::Respected };
+    let back = match &command.to {
+        RewindTo::Point(point) => {
+            let to = well.point(session, point)?;
+            return Ok(Asked { to, scope: command.scope, undoes: None, others });
+        }
+        RewindTo::LastWords => {
+            let to = well.last_words(session)?;
+            return Ok(Asked { to, scope: command.scope, undoes: None, others });
+        }
+        RewindTo::Undo => Direction::Back,
+        RewindTo::Redo => Direction::Forth,
+    };
+    let facts = well.store().keyed_events(session, &rewind_history::MOVES)?;
+    let head = well.info(session)?.head.seq;
+    let none = || {
+        let what = match back {
+            Direction::Back => "rewind to undo",
+            Direction::Forth => "undone rewind to redo",
+        };
+        Error::invalid(format!("{session} has no {what}")).helped(Action::ShowEvents, session)
+    };
+    rewind_history::taking_back(&facts, head, back, others).ok_or_else(none)
+}
+
+/// What programs get to read of a move.
+#[must_use]
+pub fn rewind_answer(
+    id: &SessionId,
+    asked: &Asked,
+    preview: &Preview,
+    done: Option<(Seq, &str)>,
+) -> stepwell_wire::Rewind {
+    let (shift, plan) = (&preview.shift, &preview.plan);
+    let (work, files) = (shift.later, shift.later_files.clone());
+    stepwell_wire::Rewind {
+        id: id.clone(),
+        to: asked.to,
+        scope: asked.scope,
+        undone: asked.undoes,
+        done: done.is_some(),
+        seq: done.map(|(seq, _)| seq),
+        checkpoint: done.map(|(_, name)| name.to_owned()),
+        leaves: shift.leaves,
+        returns: shift.returns,
+        since: asked.undoes.map(|_| WorkSince { work, files }),
+        files: plan.moves.iter().map(Into::into).collect(),
+        left: plan.left.clone(),
+        conflicts: plan.conflicts.clone(),
     }
 }

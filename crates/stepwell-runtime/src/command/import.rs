@@ -14,38 +14,9 @@ use stepwell_formats::{
 use stepwell_workspace::housekeeping::tidy;
 use stepwell_workspace::{AgentPlace, LangGraphServer, Well, team_address};
 
-use super::asked::Folder;
+use super::asked::{Folder, ImportRequest};
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::Runtime;
-
-/// What is imported.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ImportRequest {
-    /// Files, folders and addresses of servers. Without any, the folders are searched in which the
-    /// agents of this machine keep their sessions.
-    pub paths: Vec<PathBuf>,
-    /// From where paths are meant.
-    pub folder: Folder,
-    /// Only this format.
-    pub from: Option<Format>,
-    /// Is anything written?
-    pub mode: Mode,
-}
-
-impl ImportRequest {
-    /// What an import would do of all that is found on this machine.
-    #[must_use]
-    pub fn dry_run() -> Self {
-        let (paths, folder, from) = (Vec::new(), Folder::Workspace, None);
-        Self { paths, folder, from, mode: Mode::Look }
-    }
-
-    /// Imports a file or folder.
-    #[must_use]
-    pub fn of(path: PathBuf) -> Self {
-        Self { paths: vec![path], mode: Mode::Write, ..Self::dry_run() }
-    }
-}
 
 /// A folder in which an agent keeps its sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -17,11 +17,11 @@ mod table;
 mod work;
 
 pub use asked::{
-    Command, ConfigCommand, Export, Folder, GatesWanted, LedgerWanted, MoveCommand, SearchWanted,
-    SessionCommand, SettingsFile, TaskChange,
+    Command, ConfigCommand, Export, Folder, GatesWanted, ImportRequest, LedgerWanted, MoveCommand,
+    RewindTo, SearchWanted, SessionCommand, SettingsFile, Shortening, TaskChange,
 };
-pub use history::Shortening;
-pub use import::{ImportReport, ImportRequest, ImportedPlace};
+pub use history::rewind_answer;
+pub use import::{ImportReport, ImportedPlace};
 pub use page::{LAST_MESSAGES, SessionPage};
 pub use reply::{
     CompactionReply, Exported, FilesReply, MessagePinned, MoveOutcome, MoveReply, PhaseReply,
@@ -35,7 +35,7 @@ use stepwell::store::query::TrashScope;
 use stepwell_workspace::Well;
 use stepwell_workspace::housekeeping::tidy;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::request::Interrupt;
 use crate::runtime::Runtime;
 
@@ -140,10 +140,11 @@ impl Runtime {
     }
 
     fn delete(&self, names: &[String]) -> Result<Reply> {
-        let well = self.writing()?;
+        let Some((first, others)) = names.split_first() else { return Err(no_name()) };
+        let (well, first) = self.workspace().session(first, Access::Write)?;
         // All names are understood before anything is done.
-        let mut ids = Vec::new();
-        for name in names {
+        let mut ids = vec![first];
+        for name in others {
             let id = self.workspace().find_session(&well, name)?;
             if !ids.contains(&id) {
                 ids.push(id);
@@ -167,11 +168,19 @@ impl Runtime {
     }
 
     fn restore(&self, names: &[String]) -> Result<Reply> {
-        let well = self.writing()?;
-        let find = |name: &String| self.workspace().find_session_in(&well, TrashScope::Trash, name);
-        let ids = names.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        let Some((first, others)) = names.split_first() else { return Err(no_name()) };
+        let (place, access) = (TrashScope::Trash, Access::Write);
+        let (well, first) = self.workspace().session_in(place, first, access)?;
+        let mut ids = vec![first];
+        for name in others {
+            ids.push(self.workspace().find_session_in(&well, place, name)?);
+        }
         let removal = well.restore_all(&ids)?;
         tidy(self.workspace(), &well);
         Ok(Reply::Restored(removal))
     }
+}
+
+fn no_name() -> Error {
+    Error::usage("no session is named")
 }

@@ -9,13 +9,10 @@ use stepwell_formats::{Existing, Format, Length};
 use stepwell_workspace::handoff::{HandOver, agent_name};
 
 use super::asked::{
-    Command, ConfigCommand, Export, Folder, GatesWanted, LedgerWanted, MoveCommand, SearchWanted,
-    SessionCommand, SettingsFile,
+    Command, ConfigCommand, Export, Folder, GatesWanted, ImportRequest, LedgerWanted, MoveCommand,
+    RewindTo, SearchWanted, SessionCommand, SettingsFile, Shortening,
 };
-use super::history::Shortening;
-use super::import::ImportRequest;
 use super::table::Verb;
-use crate::detached::RewindTo;
 use crate::inspect::Depth;
 use crate::servers::ServerQuery;
 

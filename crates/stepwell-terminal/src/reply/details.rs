@@ -26,7 +26,7 @@ pub(super) fn page(page: &SessionPage, style: &Style) -> Rendered {
     lists(page, style, &mut answer.lines);
     last_messages(page, style, &mut answer.lines);
     if is_cut(page) {
-        answer = answer.note(format!("hint: stepwell show {id} --json has long values whole"));
+        answer = answer.hint(format!("hint: stepwell show {id} --json has long values whole"));
     }
     answer.notes.extend(wording::half_rewound(&page.details.info));
     if let Some(damage) = &page.damage {

@@ -57,18 +57,18 @@ pub(super) fn moved(moved: &MoveReply, style: &Style) -> Rendered {
         MoveOutcome::Previewed(preview) => {
             let answer = Rendered::lines(of(preview).lines(false, style.paint));
             match preview.is_refused(asked) {
-                true => answer.note("It would be refused; --force does it all the same."),
+                true => answer.hint("It would be refused; --force does it all the same."),
                 false => answer,
             }
         }
         MoveOutcome::Tried(Done::Rewound { preview, .. }) => {
             let it = of(preview);
-            Rendered::lines(it.lines(true, style.paint)).note(it.hint())
+            Rendered::lines(it.lines(true, style.paint)).hint(it.hint())
         }
         MoveOutcome::Tried(Done::Refused(preview)) => {
             let (notes, why) = of(preview).refusal();
             let refused = Some(Refusal { why, kind: ErrorKind::Invalid });
-            Rendered { lines: Vec::new(), notes, refused }
+            Rendered { notes, refused, ..Rendered::default() }
         }
         MoveOutcome::CutOff(half) => {
             let lines = half.as_ref().map(|half| cut_off(id, half, style.paint));

@@ -3,9 +3,8 @@
 use stepwell::work::compactions::ViewChange;
 use stepwell_files::rewind::Done;
 use stepwell_runtime::command::{
-    MoveOutcome, MoveReply, PhaseReply, Reply, SettingReply, SettingShown,
+    MoveOutcome, MoveReply, PhaseReply, Reply, SettingReply, SettingShown, rewind_answer,
 };
-use stepwell_runtime::detached::rewind_answer;
 use stepwell_wire::{
     Answer, CompactionDiff, Deleted, HandedOver, LedgerEntry, Restored, SearchHit, Setting,
     SettingUnset, TaskInfo, UnfinishedRewind, ViewMove,

@@ -20,7 +20,7 @@ const CHECKPOINTS: &[Column] = &[right("SEQ"), left("WHEN"), left("REASON"), lef
 pub(super) fn checkpoints(id: &SessionId, all: &[CheckpointInfo], style: &Style) -> Rendered {
     if all.is_empty() {
         let how = format!("{id} has no checkpoints; stepwell checkpoint {id} NAME makes one.");
-        return Rendered::default().note(how);
+        return Rendered::default().hint(how);
     }
     let mut table = Table::new(CHECKPOINTS);
     for it in all {
@@ -51,7 +51,7 @@ pub(super) fn files(FilesReply { info, versions }: &FilesReply, style: &Style) -
     let id = &info.head.id;
     let mut answer = Rendered { notes: wording::half_rewound(info), ..Rendered::default() };
     if versions.is_empty() {
-        return answer.note(format!("{id} changed no files."));
+        return answer.hint(format!("{id} changed no files."));
     }
     let mut table = Table::new(FILES);
     for version in versions {
@@ -66,7 +66,7 @@ pub(super) fn files(FilesReply { info, versions }: &FilesReply, style: &Style) -
     }
     answer.lines = style.table(&table);
     let many = count(versions.len(), "version");
-    answer.note(format!("{many}; stepwell files {id} PATH --at SEQ prints one"))
+    answer.hint(format!("{many}; stepwell files {id} PATH --at SEQ prints one"))
 }
 
 /// A file's content, in a few words.
@@ -86,8 +86,8 @@ pub(super) fn gates(open: &[OpenGate], style: &Style) -> Rendered {
     if open.is_empty() {
         return Rendered::default().note("No question waits.");
     }
-    let notes = hints(open).iter().map(|hint| format!("hint: {hint}")).collect();
-    Rendered { lines: style.table(&gates_table(open, style)), notes, refused: None }
+    let hints = hints(open).iter().map(|hint| format!("hint: {hint}")).collect();
+    Rendered { hints, ..Rendered::lines(style.table(&gates_table(open, style))) }
 }
 
 /// Questions as a table.
@@ -121,7 +121,7 @@ const MODELS: &[Column] = &[left("FAVOURITE"), right("RECENT"), left("MODEL")];
 pub(super) fn models(Models { recent, favourites }: &Models, style: &Style) -> Rendered {
     if recent.is_empty() && favourites.is_empty() {
         let hint = "hint: stepwell run \"TASK\" --model provider/name uses one";
-        return Rendered::line("No models yet.").note(hint);
+        return Rendered::line("No models yet.").hint(hint);
     }
     let mut table = Table::new(MODELS);
     for (name, n) in recent.iter().zip(1..) {
@@ -153,7 +153,7 @@ pub(super) fn ledger(ledger: &LedgerLines, style: &Style) -> Rendered {
     let mut answer = Rendered { notes: left_out.collect(), ..Rendered::default() };
     if ledger.lines.is_empty() {
         answer.lines.push("No sessions that have ended.".to_owned());
-        return answer.note("hint: stepwell sessions lists all that there are");
+        return answer.hint("hint: stepwell sessions lists all that there are");
     }
     let mut all = Table::new(LEDGER);
     for line in &ledger.lines {
@@ -214,7 +214,7 @@ pub(super) fn servers(
     if found.is_empty() {
         let answer = Rendered::line("No MCP servers are named.");
         return match named_in.map(|path| visible(&path.display().to_string())) {
-            Some(path) => answer.note(format!("hint: add [mcp.NAME] to {path}")),
+            Some(path) => answer.hint(format!("hint: add [mcp.NAME] to {path}")),
             None => answer,
         };
     }

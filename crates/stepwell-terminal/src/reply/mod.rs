@@ -29,8 +29,10 @@ use crate::text;
 pub struct Rendered {
     /// The answer.
     pub lines: Vec<String>,
-    /// What a person should know beside it.
+    /// What is known beside it, whoever reads the answer.
     pub notes: Vec<String>,
+    /// What a person could do next. Programs read none of it.
+    pub hints: Vec<String>,
     /// Why nothing was done.
     pub refused: Option<Refusal>,
 }
@@ -88,6 +90,11 @@ impl Rendered {
 
     fn note(mut self, note: impl Into<String>) -> Self {
         self.notes.push(note.into());
+        self
+    }
+
+    fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hints.push(hint.into());
         self
     }
 

@@ -44,7 +44,7 @@ pub(super) fn tasks(TasksReply { id, all, chosen }: &TasksReply, style: &Style) 
     if chosen.is_empty() {
         let none = if all.is_empty() { "No tasks are planned." } else { "No tasks match." };
         return Rendered::line(none)
-            .note(format!("hint: stepwell tasks {id} add \"TEXT\" plans one"));
+            .hint(format!("hint: stepwell tasks {id} add \"TEXT\" plans one"));
     }
     let chosen: Vec<&Task> = chosen.iter().collect();
     Rendered::lines(style.table(&tasks_table::table(&chosen, all)))

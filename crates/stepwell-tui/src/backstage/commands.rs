@@ -39,7 +39,8 @@ fn carry_out(runtime: &Runtime, command: Command) -> Outcome {
     let columns = columns.map(|(columns, _)| usize::from(columns.saturating_sub(2)));
     let now = runtime.workspace().now();
     let style = Style { paint: Paint::Plain, columns, redactor: redactor.clone(), now };
-    let Rendered { lines, notes, refused } = words(&reply, &style);
+    let Rendered { lines, mut notes, hints, refused } = words(&reply, &style);
+    notes.extend(hints);
     let clean = |lines: &[String]| {
         let each = lines.iter().map(|line| format!("{}\n", redactor.redact(line)));
         Clean::new(&each.collect::<String>())

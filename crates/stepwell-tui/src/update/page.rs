@@ -5,8 +5,7 @@ use std::collections::BTreeSet;
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use stepwell::SessionId;
 use stepwell::model::{Change, Mode, Scope};
-use stepwell_runtime::command::{Command, MoveCommand, SessionCommand, Verb, slash};
-use stepwell_runtime::detached::RewindTo;
+use stepwell_runtime::command::{Command, MoveCommand, RewindTo, SessionCommand, Verb, slash};
 
 use super::typed;
 use crate::clean::Clean;

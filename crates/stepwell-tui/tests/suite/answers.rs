@@ -4,9 +4,8 @@ use std::sync::Arc;
 
 use stepwell::store::Removal;
 use stepwell_runtime::command::{
-    Command, MoveCommand, Reply as Answer, SessionCommand, SettingReply,
+    Command, MoveCommand, Reply as Answer, RewindTo, SessionCommand, SettingReply,
 };
-use stepwell_runtime::detached::RewindTo;
 use stepwell_tui::{Clean, Effect, Outcome, Ran, Reply, Visit};
 use stepwell_wire::Forked;
 
