@@ -158,8 +158,9 @@ impl Picking {
         let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
         let workspace = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap();
-        let program =
-            Program { runtime: Arc::new(Runtime::new), command: Vec::new(), editor: Vec::new() };
+        // Nothing runs in the background here.
+        let launcher = Arc::new(|_: &Workspace| Err(std::io::ErrorKind::Unsupported.into()));
+        let program = Program { runtime: Arc::new(Runtime::new), launcher, editor: Vec::new() };
         let InputChannel { to: inputs, from: replies } = inputs();
         let backstage = RuntimeBackstage::new(workspace, program, inputs);
         Self { backstage, replies, asked: 0, _folder: folder }

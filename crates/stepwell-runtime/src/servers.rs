@@ -26,7 +26,7 @@ use crate::runtime::Runtime;
 use crate::trust::Trust;
 
 /// Which MCP servers are meant.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerQuery {
     /// Only those that this session can use; absent, all that are named here.
     pub session: Option<SessionId>,

@@ -6,6 +6,7 @@
 
 mod changes;
 mod contents;
+mod import;
 mod overview;
 mod runs;
 mod sessions;
@@ -127,6 +128,12 @@ fn table() -> Vec<Route> {
             runs::redo_rewind,
         ),
         Route::start("/flows", "Starts a flow.", runs::start_flow),
+        Route::change(
+            Method::POST,
+            "/import",
+            "Imports the sessions of the agents of this machine.",
+            import::import,
+        ),
         Route::get("/gates", "Every question that waits.", overview::gates),
         Route::get("/search", "Searches sessions.", overview::search),
         Route::get("/stats", "How sessions went, and what they cost.", overview::stats),

@@ -58,6 +58,7 @@ assets! {
     "screens/compare.js", "text/javascript; charset=utf-8";
     "screens/cost.js", "text/javascript; charset=utf-8";
     "screens/health.js", "text/javascript; charset=utf-8";
+    "screens/import.js", "text/javascript; charset=utf-8";
     "screens/inbox.js", "text/javascript; charset=utf-8";
     "screens/login.js", "text/javascript; charset=utf-8";
     "screens/session.js", "text/javascript; charset=utf-8";

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use stepwell::clock::Clock;
 use stepwell::model::{EventId, Mode, Who};
 use stepwell::{Acting, Event, Recorded, SessionId, Stepwell};
-use stepwell_runtime::Runtime;
+use stepwell_runtime::command::{Reply, SessionCommand};
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Grants, Work};
+use stepwell_runtime::{Interrupt, Runtime};
 
 use crate::access::AccessLog;
 use crate::mcp_handler::McpHandler;
@@ -118,6 +119,12 @@ impl Act<'_> {
     /// The store, written to for the caller.
     pub(crate) fn acting_well(&self) -> Stepwell {
         self.look.well().acting(Acting { who: Some(self.who()), event: self.event })
+    }
+
+    /// Carries out a command about the session that the path names, for the caller.
+    pub(crate) fn run(&self, what: SessionCommand) -> Result<Reply> {
+        let id = self.look.session()?;
+        Ok(self.acting().run_in(&self.look.store.well, &id, what, &Interrupt::default())?)
     }
 
     /// What was recorded for this very request before, should it be sent again. It is looked at:

@@ -52,6 +52,46 @@ pub enum ImportResult {
     Unchanged,
 }
 
+/// What an import of other agents' sessions did, or would do.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ImportReport {
+    /// Was nothing written?
+    pub dry_run: bool,
+    /// The agents whose folders were searched.
+    pub agents: Vec<ImportedAgent>,
+    /// Sessions that are new.
+    pub imported: usize,
+    /// Sessions that got new events.
+    pub updated: usize,
+    /// Sessions that were here already, with all of their events.
+    pub unchanged: usize,
+    /// Files that could not be read to their end.
+    pub damaged: usize,
+    /// Files whose sessions are in use here, or in the trash.
+    pub skipped: usize,
+    /// The sessions that are new or got new events.
+    pub sessions: Vec<Imported>,
+    /// What could not be read, and why.
+    pub problems: Vec<String>,
+}
+
+/// What was imported of one agent.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ImportedAgent {
+    /// The agent.
+    pub agent: String,
+    /// Its format.
+    pub format: String,
+    /// The folder in which it keeps its sessions.
+    pub folder: String,
+    /// How many files with sessions are there.
+    pub files: usize,
+    /// How many of its sessions are new.
+    pub imported: usize,
+    /// How many of its sessions got new events.
+    pub updated: usize,
+}
+
 /// A session that was written to a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Exported {

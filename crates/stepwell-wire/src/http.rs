@@ -96,6 +96,8 @@ pub struct ServerInfo {
     pub may_change: bool,
     /// May runs be started that ask nobody?
     pub may_yolo: bool,
+    /// May the sessions of this machine's other agents be imported?
+    pub may_import: bool,
     /// May runs be started here at all?
     pub may_start: bool,
     /// The time, to tell ages by.

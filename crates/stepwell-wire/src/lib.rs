@@ -48,7 +48,10 @@ pub use flow::{
     AskCount, FlowCheck, FlowProblem, Plan, PlanEdge, PlanNode, PlanVariable, Upcoming,
     UpcomingNodes,
 };
-pub use format::{Converted, Exported, FormatInfo, HandedOver, ImportResult, Imported};
+pub use format::{
+    Converted, Exported, FormatInfo, HandedOver, ImportReport, ImportResult, Imported,
+    ImportedAgent,
+};
 pub use http::{
     AgentSummary, ComparedSession, FlowSummary, List, Mark, Problem, RunStarted, ServedStore,
     ServerInfo, SessionComparison,

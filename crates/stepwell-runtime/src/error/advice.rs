@@ -118,6 +118,10 @@ impl Error {
     pub fn holder(&self) -> Option<&Owner> {
         match self {
             Self::Store(stepwell::Error::Held { holder, .. })
+            | Self::Workspace(stepwell_workspace::Error::Store(stepwell::Error::Held {
+                holder,
+                ..
+            }))
             | Self::RunsElsewhere(stepwell::Error::Held { holder, .. }) => Some(holder),
             _ => None,
         }

@@ -4,11 +4,10 @@ use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use stepwell::model::{
-    Answer, Change, Checkpoint, CheckpointReason, Choice, Edited, Undone, WorkAsked, WorkChange,
-};
+use stepwell::model::{Answer, Change, Choice, Edited, Undone, WorkAsked, WorkChange};
 use stepwell::{Event, Lane, Recorded, Seq};
-use stepwell_runtime::{FlowOptions, ForkRequest, Given, SayRequest, files};
+use stepwell_runtime::command::{Reply, SessionCommand};
+use stepwell_runtime::{FlowOptions, Given, SayRequest};
 use stepwell_wire::{
     CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
 };
@@ -95,9 +94,10 @@ pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionI
     if well.info(&id)?.trashed_at.is_some() {
         return Ok(List { items: Vec::new(), next: None });
     }
-    let can_finish =
-        |head: &stepwell::log::Head| files::root(head, act.look.runtime().workspace()).is_ok();
-    let removal = act.acting_well().delete_all(&[id], &can_finish)?;
+    let Reply::Deleted { removal, .. } = act.acting().delete_in(&act.look.store.well, vec![id])?
+    else {
+        return Err(unexpected());
+    };
     match removal.left.into_iter().next() {
         Some((_, error)) => Err(error.into()),
         None => Ok(List { items: removal.taken, next: None }),
@@ -185,10 +185,11 @@ pub(super) fn checkpoint(act: &Act<'_>, named: Name) -> Result<CheckpointMade> {
     if let Some(Recorded { seq, .. }) = act.done_before(&id, is_same)? {
         return Ok(CheckpointMade { id, checkpoint: named.name, seq });
     }
-    let (name, reason) = (named.name, CheckpointReason::Manual);
-    let checkpoint = Checkpoint { name: name.clone(), reason, metadata: Default::default() };
-    let seq = act.acting_well().checkpoint(&id, checkpoint)?;
-    Ok(CheckpointMade { id, checkpoint: name, seq })
+    let metadata = Default::default();
+    match act.run(SessionCommand::Checkpoint { name: named.name, metadata })? {
+        Reply::CheckpointMade(made) => Ok(made),
+        _ => Err(unexpected()),
+    }
 }
 
 /// Where a fork begins.
@@ -202,11 +203,11 @@ pub(crate) struct ForkAt {
 }
 
 pub(super) fn fork(act: &Act<'_>, fork: ForkAt) -> Result<Forked> {
-    let parent = act.look.session()?;
-    let at = fork.at.map(Seq::new);
-    let request = ForkRequest { session: parent.clone(), at, label: fork.label };
-    let made = act.acting().fork(&request)?;
-    Ok(Forked { id: made.session, parent, at: made.at })
+    let at = fork.at.map(|at| at.to_string());
+    match act.run(SessionCommand::Fork { at, label: fork.label })? {
+        Reply::Forked(forked) => Ok(forked),
+        _ => Err(unexpected()),
+    }
 }
 
 /// An answer: `choice` for a tool's question, `text` for a flow's.
@@ -287,19 +288,24 @@ fn counts(act: &Act<'_>, id: &stepwell::SessionId, answer: Seq) -> Result<bool> 
 }
 
 pub(super) fn undo_compaction(act: &Act<'_>, _: Nothing) -> Result<CompactionUndone> {
-    let (well, id) = (act.acting_well(), act.look.session()?);
+    let (well, id) = (act.look.well(), act.look.session()?);
     let is_same = |event: &Event| matches!(event, Event::Undone(Undone::Compaction { .. }));
     if let Some(Recorded { event: Event::Undone(Undone::Compaction { of: undone }), .. }) =
         act.done_before(&id, is_same)?
     {
-        let tokens = stepwell_runtime::inspect::tokens(act.look.runtime(), &well, &id)?;
+        let tokens = stepwell_runtime::inspect::tokens(act.look.runtime(), well, &id)?;
         return Ok(CompactionUndone { id, undone, tokens_before: tokens, tokens_after: tokens });
     }
-    let well = &well;
-    let session = well.hold_whole(&id)?;
-    let tokens_before = stepwell_runtime::inspect::tokens(act.look.runtime(), well, &id)?;
-    let none = || Problem::conflict(format!("{id} has no compaction to take back"));
-    let undone = session.undo_last_compaction()?.ok_or_else(none)?;
-    let tokens_after = stepwell_runtime::inspect::tokens(act.look.runtime(), well, &id)?;
-    Ok(CompactionUndone { id, undone, tokens_before, tokens_after })
+    match act.run(SessionCommand::UndoCompaction)? {
+        Reply::CompactionUndone(undone) => Ok(undone),
+        Reply::NoCompaction(id) => {
+            Err(Problem::conflict(format!("{id} has no compaction to take back")))
+        }
+        _ => Err(unexpected()),
+    }
+}
+
+/// A command answered another one's reply: a defect of ours.
+fn unexpected() -> Problem {
+    Problem::failed("the command gave another answer")
 }

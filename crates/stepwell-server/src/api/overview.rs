@@ -148,6 +148,7 @@ pub(super) fn server(look: &Look<'_>, _: Nothing) -> Result<ServerInfo> {
         caller: look.caller.name.clone(),
         may_change,
         may_yolo: may_change && limits.may_yolo,
+        may_import: may_change && look.caller.is_user,
         may_start: may_change && look.site.stores.launcher(&look.store).is_some(),
         now: look.well().now(),
     })

@@ -9,8 +9,9 @@ use serde_json::Value;
 use stepwell::model::{Mode, Money, Scope};
 use stepwell::store::Span;
 use stepwell::{Event, Seq, SessionId};
+use stepwell_runtime::command::{MoveCommand, RewindTo};
 use stepwell_runtime::detached::{
-    DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, RewindTo, Work,
+    DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, Work,
 };
 use stepwell_runtime::flow::specs_in;
 use stepwell_runtime::{ErrorKind, FlowOptions, is_script};
@@ -240,8 +241,8 @@ pub(crate) struct Rewind {
 pub(super) fn rewind(act: &Act<'_>, rewind: Rewind) -> Result<Told<stepwell_wire::Rewind>> {
     let Rewind { to, scope, dry_run, force } = rewind;
     let (session, scope) = (act.look.session()?, scope.unwrap_or(Scope::Both));
-    let to = RewindTo::Point(to);
-    done(act.launch(Work::Rewind(DetachedRewind { session, to, scope, force, dry_run }))?)
+    let command = MoveCommand { to: RewindTo::Point(to), scope, force, dry_run };
+    done(act.launch(Work::Rewind(DetachedRewind { session, command }))?)
 }
 
 /// How a move is taken back.
@@ -265,7 +266,7 @@ pub(super) fn redo_rewind(act: &Act<'_>, how: TakeBack) -> Result<Told<stepwell_
 }
 
 fn take_back(act: &Act<'_>, how: &TakeBack, to: RewindTo) -> Result<Told<stepwell_wire::Rewind>> {
-    let (session, scope) = (act.look.session()?, Scope::Both);
     let TakeBack { dry_run, force } = *how;
-    done(act.launch(Work::Rewind(DetachedRewind { session, to, scope, force, dry_run }))?)
+    let command = MoveCommand { force, dry_run, ..MoveCommand::to(to) };
+    done(act.launch(Work::Rewind(DetachedRewind { session: act.look.session()?, command }))?)
 }

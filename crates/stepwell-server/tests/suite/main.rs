@@ -4,6 +4,7 @@
 mod attacks;
 mod dice;
 mod documented;
+mod importing;
 mod live;
 mod reached;
 mod steering;

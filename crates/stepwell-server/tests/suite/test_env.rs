@@ -71,8 +71,8 @@ pub(crate) struct Answer {
 fn workspace(folder: &Path) -> Workspace {
     let root = folder.join("work");
     std::fs::create_dir_all(&root).unwrap();
-    let state = Some(folder.join("state"));
-    let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
+    let (state, home) = (Some(folder.join("state")), Some(folder.join("home")));
+    let host = Host { folder: Some(root.clone()), state, home, ..Host::bare() };
     let wanted = Wanted { folder: Some(root), ..Wanted::default() };
     Workspace::locate(host, wanted, Notices::to_nobody()).unwrap()
 }
@@ -332,6 +332,11 @@ impl TestEnv {
             methods.into_iter().map(move |method| (method, path.clone())).collect::<Vec<_>>()
         };
         paths.iter().flat_map(methods).collect()
+    }
+
+    /// The user's home folder.
+    pub(crate) fn home(&self) -> std::path::PathBuf {
+        self.folder.path().join("home")
     }
 
     /// The folder of the store.
