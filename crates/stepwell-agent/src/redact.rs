@@ -1,4 +1,3 @@
-//! Redaction, as agents need it: in memory texts stay as they are, and only what is written is
-//! redacted.
+//! Redaction for agents: memory keeps texts as they are; only recorded events are redacted.
 
 pub use stepwell::log::{RedactMessages, Redactor};

@@ -1,13 +1,13 @@
-//! Telling that something still goes on, while it does.
+//! Reports progress while something takes long.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// How often it is told: something moves, and nothing flickers.
+/// The interval between reports: often enough to show progress, without flickering.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Waits for something, and tells every now and then for how long.
+/// Awaits a future, and reports regularly how long it has taken so far.
 pub(super) async fn ticking<T>(
     waited_for: impl Future<Output = T>,
     mut tell: impl FnMut(Duration),
