@@ -50,6 +50,7 @@ impl fmt::Display for ServerName {
 }
 
 impl ServerName {
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0

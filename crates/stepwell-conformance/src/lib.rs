@@ -60,8 +60,8 @@ pub use claims::run;
 pub use doubles::{TestClock, TestProcesses};
 pub use harness::{Damageable, Fixture, Harness};
 
-/// Expands to one `#[test]` for each claim that every store keeps. `$make` is a
-/// function that returns a [`Fixture`] with nothing in it.
+/// Expands to one `#[test]` for each claim about every store. `$make` is a function that returns an
+/// empty [`Fixture`].
 #[macro_export]
 macro_rules! suite {
     ($make:ident) => {
@@ -99,8 +99,8 @@ macro_rules! suite {
     };
 }
 
-/// Expands to one `#[test]` for each claim about damage. `$make` returns a fixture
-/// that is [`Damageable`] as well.
+/// Expands to one `#[test]` for each claim about damage. `$make` returns a fixture that is also
+/// [`Damageable`].
 #[macro_export]
 macro_rules! damage_suite {
     ($make:ident) => {
