@@ -50,7 +50,7 @@ impl From<stepwell_agent::Error> for Error {
 }
 
 impl Error {
-    /// What would help, the best first.
+    /// What the user can do next, the best first.
     #[must_use]
     pub fn remedies(&self) -> Vec<Remedy> {
         vec![match self {

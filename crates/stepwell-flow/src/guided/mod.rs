@@ -79,7 +79,7 @@ pub(crate) async fn walk(flow: &Flow<'_>, config: &Guided) -> Result<Completed, 
 }
 
 impl Guide<'_, '_> {
-    /// Looks at the project and at what earlier sessions teach, once.
+    /// Examines the project and the lessons of earlier sessions, once.
     fn look_around(&self) -> Result<Background, Halt> {
         let root = self.root()?;
         let output = self.part(&part("survey", 1), || {
@@ -100,7 +100,7 @@ impl Guide<'_, '_> {
         })
     }
 
-    /// The folder that the work is done in.
+    /// The folder in which the work is done.
     fn root(&self) -> Result<PathBuf, Halt> {
         if self.flow.dry_run.is_some() {
             return Ok(self.flow.session.info()?.head.workspace.into());
