@@ -1,5 +1,5 @@
-//! What handlers work with. A reading one has a [`Look`], a changing one an [`Act`]: each is made
-//! only for a caller who may have it.
+//! The environment of handlers. A reading handler receives a [`Look`], a changing one an [`Act`];
+//! each is only created for a caller with that permission.
 
 use std::collections::HashMap;
 use std::ops::Deref;
@@ -19,7 +19,7 @@ use crate::security::{Caller, Guard, Role};
 use crate::stores::{OpenStore, Stores};
 use crate::tidying::Tidying;
 
-/// What the server is made of.
+/// The parts of the server.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) stores: Stores,
@@ -32,33 +32,33 @@ pub(crate) struct Site {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// What is not offered, whoever asks.
+/// What the server refuses to every caller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) read_only: bool,
     pub(crate) may_yolo: bool,
 }
 
-/// A request by somebody who may look.
+/// A request by a caller who may read.
 #[derive(Debug)]
 pub(crate) struct Look<'a> {
     pub(crate) site: &'a Site,
     pub(crate) caller: &'a Caller,
-    /// The store that is meant.
+    /// The store.
     pub(crate) store: Arc<OpenStore>,
     parameters: &'a HashMap<String, String>,
 }
 
-/// A request by somebody who may change something.
+/// A request by a caller who may change something.
 #[derive(Debug)]
 pub(crate) struct Act<'a> {
     look: Look<'a>,
-    /// The name of the event that it becomes: asked for again, nothing is recorded.
+    /// The id of the event that it becomes: a repeated request records nothing.
     event: Option<EventId>,
 }
 
 impl<'a> Look<'a> {
-    /// A look into the store that a request names.
+    /// Read access to the store of a request.
     pub(crate) fn new(
         site: &'a Site,
         caller: &'a Caller,
@@ -68,7 +68,7 @@ impl<'a> Look<'a> {
         Ok(Self { site, caller, store: site.stores.get(store, caller)?, parameters })
     }
 
-    /// The same for somebody who may change something.
+    /// Write access, if the caller may have it.
     pub(crate) fn act(self, event: Option<EventId>) -> Result<Act<'a>> {
         if self.site.limits.read_only {
             return Err(
@@ -77,7 +77,7 @@ impl<'a> Look<'a> {
         }
         match self.caller.role {
             Role::Operator => Ok(Act { look: self, event }),
-            Role::Viewer => Err(Problem::denied(format!("{} may only look", self.caller.name))),
+            Role::Viewer => Err(Problem::denied(format!("{} may only read", self.caller.name))),
         }
     }
 
@@ -85,12 +85,12 @@ impl<'a> Look<'a> {
         &self.store.well
     }
 
-    /// The session that the path names.
+    /// The session in the path.
     pub(crate) fn session(&self) -> Result<SessionId> {
         self.store.session(self.parameter("id"))
     }
 
-    /// A part of the path.
+    /// A parameter of the path.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map(String::as_str).unwrap_or_default()
     }
@@ -109,7 +109,7 @@ impl<'a> Deref for Act<'a> {
 }
 
 impl Act<'_> {
-    /// Who acts, as the log has it.
+    /// The author for events.
     pub(crate) fn who(&self) -> Who {
         self.caller.who()
     }
@@ -123,14 +123,14 @@ impl Act<'_> {
         runtime.acting_as(self.who()).naming_event(self.event)
     }
 
-    /// The store, written to for the caller.
+    /// The store, with the caller as author.
     pub(crate) fn acting_well(&self) -> Stepwell {
         self.well().acting(Acting { who: Some(self.who()), event: self.event })
     }
 
-    /// What was recorded for this very request before, should it be sent again. It is looked at:
-    /// the log remembers keys for longer than the server, and one that was used for something else
-    /// is refused.
+    /// What this very request recorded earlier, if it is repeated. The log is checked because it
+    /// remembers keys for longer than the server does; a key that was used for another request is
+    /// refused.
     pub(crate) fn done_before(
         &self,
         id: &SessionId,
@@ -143,21 +143,21 @@ impl Act<'_> {
         }
     }
 
-    /// A text as the log has it: without secrets.
+    /// A text as the log would have it: redacted.
     pub(crate) fn as_recorded(&self, text: &str) -> String {
         self.well().redactor().redact(text).into_owned()
     }
 
-    /// What is granted to the caller, whatever they ask for.
+    /// The caller's permissions, whatever the request asks for.
     fn grants(&self) -> Grants {
         let loosest_mode = (!self.site.limits.may_yolo).then_some(Mode::ConfirmSensitive);
         Grants { is_other: !self.caller.is_user, loosest_mode }
     }
 
-    /// Has a process of its own do something.
+    /// Starts a process for this work.
     pub(crate) fn launch(&self, work: Work) -> Result<DetachedAnswer> {
         let launcher = self.site.stores.launcher(&self.store).ok_or_else(|| {
-            Problem::denied("this server starts nothing").hint("start it with --workspace DIR")
+            Problem::denied("this server starts no runs").hint("start it with --workspace DIR")
         })?;
         let request = DetachedRequest { who: Some(self.who().name), grants: self.grants(), work };
         launcher.start(&request).map_err(|error| Problem::failed(error.to_string()))
