@@ -17,7 +17,7 @@ export async function editSession(session, patch) {
   announceChange();
 }
 
-/** Moves a session to the trash, and offers to take it out again. @param {any} session */
+/** Deletes a session, and offers to restore it. @param {any} session */
 export async function trashSession(session) {
   await change('DELETE', sessionPath(session.id), {}, { store: session.store });
   announceChange();
@@ -125,7 +125,7 @@ export function Sessions({ route }) {
   const trashed = route.name === 'trash';
   const query = route.query;
   const [editing, edit] = useState(/** @type {any} */ (null));
-  // How many pages of each store are shown: those stay, whatever changes.
+  // The number of pages shown of each store, which changes do not reset.
   const [pages, setPages] = useState(1);
   const stores = query.store ? app.stores.filter((store) => store.key === query.store) : app.stores;
   const filter = {
