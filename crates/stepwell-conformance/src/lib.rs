@@ -1,14 +1,14 @@
-//! One suite, generic over the trait [`Store`](stepwell::Store), for every
-//! implementation of it: SQLite, in memory, PostgreSQL.
+//! One suite, generic over the trait [`Store`](stepwell::Store), for every implementation of it:
+//! SQLite, in memory, PostgreSQL.
 //!
-//! The trait's doc is the contract; each case here is one claim of it. An
-//! implementation brings a [`Fixture`] and expands the suite to one `#[test]` per
-//! claim, so that a failing run names what is broken:
+//! The trait's doc is the contract; each case here is one claim of it. An implementation brings a
+//! [`Fixture`] and expands the suite to one `#[test]` per claim, so that a failing run names what
+//! is broken:
 //!
 //! ```text
 //! fn fixture() -> MyFixture { … }
 //! stepwell_conformance::suite!(fixture);
-//! // For a store whose bytes a test can get at:
+//! // For a store whose bytes a test can modify:
 //! stepwell_conformance::damage_suite!(fixture);
 //! ```
 #![allow(

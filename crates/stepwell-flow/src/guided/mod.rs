@@ -1,10 +1,10 @@
 //! Guided work: from a goal to a commit, through the phases of the workflow set.
 //!
-//! It is a pattern like the others: a function that walks the phases and passes over what is
-//! recorded. Entering a phase, asking an agent or a person, running a check and committing are
-//! nodes; the session's tasks and questions are recorded in the same append as the node that
-//! decides about them. So a run that was cut off anywhere goes on in the phase and the task where
-//! it stood, and nothing is asked or run twice.
+//! It is a pattern like the others: a function that walks the phases and skips recorded nodes.
+//! Entering a phase, asking an agent or a person, running a check and committing are nodes; the
+//! session's tasks and questions are recorded in the same append as the node that decides about
+//! them. So an interrupted run continues in the same phase and task, and nothing is asked or run
+//! twice.
 //!
 //! ```text
 //! discuss -> plan -> execute -> verify -> runtime -> ship

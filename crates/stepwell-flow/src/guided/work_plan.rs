@@ -46,7 +46,7 @@ pub struct PlanRules<'a> {
     pub has_file: &'a dyn Fn(&str) -> bool,
 }
 
-/// What an agent is told of the form of a plan.
+/// The form of a plan, for the agent's prompt.
 pub(super) const FORM: &str = r#"Answer with one JSON object and nothing else:
 {"summary": "what will be done, in a few sentences",
  "tasks": [{"id": "1", "action": "create|modify|delete|test|other", "description": "what to do, so that someone who knows nothing else can do it", "after": ["ids of tasks that come first"], "files": ["paths relative to the workspace"]}],

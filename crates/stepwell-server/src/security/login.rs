@@ -1,11 +1,11 @@
 //! Logins: tokens of programs, one-time links and cookies of browsers.
 //!
-//! A cookie is signed with the very token that it was given for, and not kept: it outlives a restart
-//! of the server, and ends with the token. One that was taken back is remembered, over restarts too.
+//! A cookie is signed with the token that it was issued for, and not stored: it outlives a restart
+//! of the server, and ends with the token. Revoked cookies are remembered, also over restarts.
 //!
-//! A browser sends a cookie to every port of its host, so a cookie alone opens nothing. Each cookie
-//! has a key, which the page keeps in its own storage and sends as a header. The key is made from
-//! the token and the cookie: a server that sees the cookie cannot make it.
+//! A browser sends a cookie to every port of its host, so a cookie alone grants nothing. Each
+//! cookie has a key, which the page keeps in its own storage and sends as a header. The key is
+//! derived from the token and the cookie: a server that sees the cookie cannot compute it.
 
 use std::collections::HashMap;
 use std::io;
