@@ -1,4 +1,4 @@
-//! Files: what looking at a workspace around a command costs.
+//! Files: the cost of scanning a workspace around a command.
 //!
 //! `cargo bench -p stepwell-bench --bench files`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]

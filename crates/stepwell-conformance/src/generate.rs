@@ -14,8 +14,8 @@ use stepwell::model::{
 };
 use stepwell::{Created, Event, Lane, Message, Seq, SessionId, Status, StopReason};
 
-/// Any text: of any script, with quotes, control characters and NUL, now and then so
-/// long that it spills.
+/// Any text: in any script, with quotes, control characters and NUL, sometimes long enough for a
+/// blob.
 pub fn text() -> BoxedStrategy<String> {
     prop_oneof![
         8 => any::<String>(),
@@ -75,7 +75,7 @@ fn json() -> BoxedStrategy<serde_json::Value> {
         any::<i64>().prop_map(Into::into),
         text().prop_map(Into::into),
     ];
-    // `$blob` is what a spilled text leaves behind; a user may write it too.
+    // `$blob` marks a text that became a blob; a user may write it too.
     let key = prop_oneof![4 => any::<String>(), 1 => Just("$blob".to_owned()), 1 => Just("$$blob".to_owned())];
     leaf.prop_recursive(3, 12, 4, move |inner| {
         prop_oneof![
@@ -127,7 +127,7 @@ fn role() -> BoxedStrategy<Role> {
     prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]).boxed()
 }
 
-/// Any message, be it one that no provider would take.
+/// Any message, even one that no provider would accept.
 pub fn message() -> BoxedStrategy<Message> {
     let parts = prop::collection::vec(part(), 0..4);
     let spent = (prop::option::of(usage()), prop::option::of(money()));
@@ -419,7 +419,7 @@ fn work() -> BoxedStrategy<Event> {
             prop::option::of(text())
         )
             .prop_map(|(key, state, output, usage, error)| {
-                // `null` and no output at all read the same.
+                // `null` and an absent output read the same.
                 let output = output.filter(|output| !output.is_null());
                 Node { key, state, output, usage, error }.into()
             }),

@@ -8,15 +8,14 @@ use stepwell::sessions::{GUARD, Subscription};
 use stepwell::{SessionId, Stepwell};
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-/// The changes of one session, from when this was made.
+/// The changes of one session, from the moment of subscription.
 #[derive(Clone, Debug)]
 pub struct News(Arc<Subscription>);
 
 impl News {
-    /// News of a session.
+    /// Subscribes to a session.
     ///
-    /// # Errors
-    /// If the store cannot be read.
+    /// # Errors If the store cannot be read.
     pub fn of(well: &Stepwell, session: &SessionId) -> stepwell::Result<Self> {
         Ok(Self(Arc::new(well.subscribe_to(session)?)))
     }
@@ -25,7 +24,7 @@ impl News {
     pub async fn changed(&self) {
         let _wake = self.0.wake_on_drop();
         let news = Arc::clone(&self.0);
-        // A look that failed is taken again; a session that is gone says so when it is read.
+        // After a failed read the caller reads again, and finds out if the session is gone.
         let failed = tokio::task::spawn_blocking(move || news.next(GUARD).is_err()).await;
         if failed.unwrap_or(true) {
             tokio::time::sleep(PAUSE).await;

@@ -187,7 +187,7 @@ fn an_unchanged_worktree_leaves_nothing() {
     let env = repository(&dispatching(&CHANGE.replace("worker", "looker")));
     let done = one(&env, &run(&["--mode", "yolo"]), 0);
     let told = told(&env, done["session_id"].as_str().unwrap());
-    assert!(told.contains("nothing was changed; it was removed"), "{told}");
+    assert!(told.contains("nothing was changed; its worktree was removed"), "{told}");
     assert_eq!(git(&env, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(git(&env, &["branch", "--list", "stepwell/*"]), "");
 }

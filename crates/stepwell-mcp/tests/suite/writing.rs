@@ -1,4 +1,5 @@
-//! Writing: only what the user allowed, only an agent's own sessions, never an answer to a gate.
+//! Writing: only what the user allowed, only an agent's own sessions, never an answer to a
+//! question.
 
 use rmcp::model::ErrorCode;
 use rmcp::service::ServiceError;
@@ -84,7 +85,7 @@ async fn an_agent_that_nobody_records_becomes_durable() {
     assert_eq!(client.answer("finish_session", done.clone()).await["phase"], "completed");
     client.answer("finish_session", done).await;
     let other = client.refusal("finish_session", json!({"session": id, "outcome": "failed"})).await;
-    assert!(other.contains("ended before, as completed"), "{other}");
+    assert!(other.contains("already ended, as completed"), "{other}");
     let late = json!({"session": id, "messages": [{"role": "user", "text": "more"}]});
     assert!(client.refusal("record_step", late).await.contains("final"));
     let head = look(&env, &id);

@@ -18,7 +18,7 @@ export async function editSession(session, patch) {
   announceChange();
 }
 
-/** Moves a session to the trash, and offers to take it out again. @param {any} session */
+/** Deletes a session, and offers to restore it. @param {any} session */
 export async function trashSession(session) {
   await change('DELETE', sessionPath(session.id), {}, { store: session.store });
   announceChange();

@@ -1,4 +1,4 @@
-//! The server, as programs and browsers reach it.
+//! The server, through HTTP.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that fails says so by panicking")]
 
 mod attacks;
