@@ -41,6 +41,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let named = output.and_then(|path| path.extension()?.to_str()?.parse().ok());
     let format = args.format.or(named).unwrap_or(Format::JSON);
     let Some(writer) = format.writer() else { return Err(unwritten(format)) };
+    well.refuse_altered(&id)?;
     let head = well.info(&id)?.head;
     let estimate = Estimates::new(app).of(&head, &head.spent);
     let wishes = Wishes { estimate, ..wishes(args.truncate, format)? };

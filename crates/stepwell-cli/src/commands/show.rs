@@ -108,7 +108,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let below = with_subagents
             .map(|(spent, n)| format!("{} with {}", cost(&spent), text::count(n, "subagent")));
         let lanes = well.store().lanes(&id).unwrap_or_default();
-        if is_cut(&info, &answer, &last) {
+        if unread.is_none() && is_cut(&info, &answer, &last) {
             note(format_args!("hint: stepwell show {id} --json has long values whole"));
         }
         describe(&info, &SessionPage { answer, below, lanes, family }, app)?;
@@ -120,7 +120,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             damage = messages(log, app)?.or(damage);
         }
     }
-    tell_of_half(&info);
+    if unread.is_none() {
+        tell_of_half(&info);
+    }
     if let Some(damage) = damage {
         let (seq, readable, what) = (damage.seq, damage.seq.prev(), &damage.what);
         app.remember_damage(&id);
