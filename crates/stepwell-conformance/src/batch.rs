@@ -3,7 +3,7 @@
 use stepwell::model::{Edited, Epoch, Origin};
 use stepwell::store::query::Filter;
 use stepwell::store::{Append, Create, Expected, LeaseRequest, Write};
-use stepwell::{Created, Error, NewEvent, Seq};
+use stepwell::{Created, Error, Lane, NewEvent, Seq};
 
 use crate::claims::claims;
 use crate::harness::{claim, create, created, id, say, texts};
@@ -21,6 +21,24 @@ claims! { $ batch = batch_claims for Fixture:
     a_failed_batch_does_not_stop_the_next,
     an_empty_batch_does_nothing,
     a_batch_survives_reopening,
+    many_sessions_are_made_together,
+    many_sessions_are_made_together_whatever_they_hold,
+    of_many_sessions_none_is_made_if_one_is_there,
+}
+
+/// Many sessions of another program, each with its tags and these words.
+fn many(of: &str, text: &str) -> Vec<Write> {
+    let made = |n: u8| {
+        let name = format!("{of}-{n}");
+        let driven = created(&name).driven_externally().with_agent(format!("agent {n}"));
+        let tag = if n % 2 == 0 { Some(format!("tag {n}")) } else { None };
+        let edited = Edited { tag: tag.into_iter().collect(), ..Edited::default() };
+        let lane: Lane = "critic".parse().unwrap();
+        let heard = stepwell::Message::assistant(text).in_lane(lane);
+        let events = vec![say(text), heard.into(), edited.into()];
+        [Write::Create(create(driven, None)), append(&name, None, events)]
+    };
+    (0..20).flat_map(made).collect()
 }
 
 fn append(name: &str, epoch: Option<Epoch>, events: Vec<NewEvent>) -> Write {
@@ -168,4 +186,40 @@ fn a_batch_survives_reopening<F: Fixture>(w: &mut Harness<F>) {
     w.store().batch(writes).unwrap();
     w.reopen();
     assert_eq!(w.listed(Filter::default()), ["a", "b", "c"]);
+}
+
+fn many_sessions_are_made_together<F: Fixture>(w: &mut Harness<F>) {
+    let answers = w.store().batch(many("a", "aardvark")).unwrap();
+    assert_eq!((answers.len(), answers[1].first, answers[1].last), (40, Seq::new(2), Seq::new(4)));
+    w.reopen();
+    for n in 0..20 {
+        w.assert_folded(&format!("a-{n}"));
+    }
+    let tagged = Filter { tags: vec!["tag 4".to_owned()], ..Filter::default() };
+    assert_eq!(w.listed(tagged), ["a-4"]);
+    let of_agent = Filter { agent: Some("agent 7".to_owned()), ..Filter::default() };
+    assert_eq!(w.listed(of_agent), ["a-7"]);
+    assert_eq!(w.hits("aardvark").len(), 20);
+    // They are sessions like any other.
+    w.store().batch(vec![append("a-7", None, vec![say("later")])]).unwrap();
+    w.assert_folded("a-7");
+}
+
+fn many_sessions_are_made_together_whatever_they_hold<F: Fixture>(w: &mut Harness<F>) {
+    let long = "long ".repeat(40_000);
+    w.store().batch(many("a", &long)).unwrap();
+    assert_eq!(texts(&w.log("a-3")), [long.as_str(), &long]);
+    w.assert_folded("a-3");
+}
+
+fn of_many_sessions_none_is_made_if_one_is_there<F: Fixture>(w: &mut Harness<F>) {
+    w.make(created("a-5"));
+    let error = w.store().batch(many("a", "x")).unwrap_err();
+    assert!(matches!(error, Error::Exists(_)), "{error}");
+    assert!(!w.has("a-4") && !w.has("a-6"));
+    // Nor if one is refused.
+    let mut writes = many("b", "x");
+    writes.push(append("b-3", None, Vec::new()));
+    assert!(w.store().batch(writes).is_err());
+    assert!(!w.has("b-3"));
 }

@@ -23,6 +23,8 @@ claims! { $ purge = purge_claims for Fixture:
     a_purged_name_is_free_again,
     a_purge_gives_its_bytes_back,
     a_lease_of_a_purged_session_writes_nowhere,
+    an_id_that_is_used_again_goes_on_with_its_epochs,
+    forks_that_go_with_what_they_share_inherit_nothing,
 }
 
 fn stopped<F: Fixture>(w: &Harness<F>, name: &str) {
@@ -142,8 +144,7 @@ fn a_purge_of_several_takes_each<F: Fixture>(w: &mut Harness<F>) {
 fn a_purged_name_is_free_again<F: Fixture>(w: &mut Harness<F>) {
     stopped(w, "a");
     w.store().maintain().purge(&targets(&["a"])).unwrap();
-    let lease = w.begin_as(Created::new(id("a"), "another"));
-    assert_eq!(lease.epoch, Epoch::FIRST);
+    w.begin_as(Created::new(id("a"), "another"));
     assert_eq!(w.log("a").len(), 1);
     assert_eq!(w.head("a").task, "another");
     assert!(w.store().lanes(&id("a")).unwrap().is_empty());
@@ -165,4 +166,44 @@ fn a_lease_of_a_purged_session_writes_nowhere<F: Fixture>(w: &mut Harness<F>) {
     w.store().maintain().purge(&targets(&["a"])).unwrap();
     let error = w.try_add(&lease, vec![say("late")]).unwrap_err();
     assert!(matches!(error, Error::NoSession(_)), "{error}");
+}
+
+fn an_id_that_is_used_again_goes_on_with_its_epochs<F: Fixture>(w: &mut Harness<F>) {
+    let first = w.begin("a");
+    assert_eq!(first.epoch, Epoch::FIRST);
+    w.release(&first);
+    let second = w.store().acquire(&id("a"), &claim(1)).unwrap();
+    w.release(&second);
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
+    w.reopen();
+    // Made with a lease, and made without one.
+    let third = w.begin("a");
+    assert!(third.epoch > second.epoch, "{third:?}");
+    for stale in [&first, &second] {
+        let error = w.try_add(stale, vec![say("late")]).unwrap_err();
+        assert!(matches!(error, Error::Fenced { .. }), "{error}");
+    }
+    w.release(&third);
+    w.store().maintain().purge(&targets(&["a"])).unwrap();
+    w.make(created("a"));
+    let fourth = w.store().acquire(&id("a"), &claim(2)).unwrap();
+    assert!(fourth.epoch > third.epoch, "{fourth:?}");
+    w.add(&fourth, say("mine"));
+    w.assert_folded("a");
+}
+
+fn forks_that_go_with_what_they_share_inherit_nothing<F: Fixture>(w: &mut Harness<F>) {
+    // Whichever comes first, and whoever shares most.
+    for (name, order) in [("x", ["x", "x1", "x2"]), ("y", ["y2", "y1", "y"])] {
+        stopped(w, name);
+        for (n, at) in [(1, 2), (2, 3), (3, 3)] {
+            let lease = w.fork(name, at, &format!("{name}{n}"));
+            w.release(&lease);
+        }
+        let removal = w.store().maintain().purge(&targets(&order)).unwrap();
+        assert_eq!((removal.taken.len(), removal.left.len()), (3, 0));
+        let heir = format!("{name}3");
+        assert_eq!(w.log(&heir).len(), 4, "{heir}");
+        assert!(w.store().maintain().verify(&id(&heir)).unwrap().is_sound());
+    }
 }

@@ -9,7 +9,11 @@ use crate::git::config;
 use crate::git::environment::UsersGit;
 
 /// Files that some program executes, or takes a command from.
-const FILES: [&str; 76] = [
+const FILES: [&str; 80] = [
+    "Makefile",
+    "GNUmakefile",
+    "justfile",
+    ".justfile",
     ".envrc",
     ".direnvrc",
     ".autoenv",
@@ -223,6 +227,11 @@ mod tests {
     fn what_runs_by_itself_is_known_by_its_name() {
         for path in [
             ".envrc",
+            "Makefile",
+            "sub/makefile",
+            "GNUmakefile",
+            "Justfile",
+            ".justfile",
             "lefthook.toml",
             "lefthook-local.yml",
             ".helix/languages.toml",
@@ -262,7 +271,18 @@ mod tests {
         ] {
             assert!(is_started(path), "{path}");
         }
-        for path in ["src/main.rs", ".gitignore", "envrc", ".vscode", "mise/a", ".config/x", ""] {
+        for path in [
+            "src/main.rs",
+            "src/Makefile.am",
+            "make",
+            "package.json",
+            ".gitignore",
+            "envrc",
+            ".vscode",
+            "mise/a",
+            ".config/x",
+            "",
+        ] {
             assert!(!is_started(path), "{path}");
         }
     }

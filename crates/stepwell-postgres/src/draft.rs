@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use stepwell::backend::{
-    Base, Facts, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
+    Base, Facts, Inserted, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
 use stepwell::log::{LaneState, State};
 use stepwell::model::{Digest, EventId, Time};
@@ -75,7 +75,7 @@ impl Rows for DraftRows<'_> {
         unknown()
     }
 
-    fn insert_session(&self, _row: &SessionRow) -> Result<Key> {
+    fn insert_session(&self, _row: &SessionRow) -> Result<Inserted> {
         unknown()
     }
 
@@ -199,7 +199,7 @@ impl Rows for DraftRows<'_> {
         unknown()
     }
 
-    fn erase(&self, _key: Key) -> Result<()> {
+    fn erase(&self, _keys: &[Key]) -> Result<()> {
         unknown()
     }
 

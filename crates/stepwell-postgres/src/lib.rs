@@ -30,6 +30,7 @@ mod foreign;
 mod head_cache;
 mod list;
 mod maintain;
+mod many_new;
 mod order;
 mod retention;
 mod role;

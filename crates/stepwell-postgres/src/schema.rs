@@ -236,6 +236,44 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_restarts_during_a_migration_is_migrated_whole_or_not_at_all() {
+        let server = Server::start(Disk::Lazy);
+        opened(&server, STEPS, Access::Write).unwrap();
+        let _ = server.sql("CREATE TABLE public.gate ()");
+        let slow = "CREATE TABLE stepwell.two (x int); LOCK TABLE public.gate; \
+             CREATE TABLE stepwell.three (x int)";
+        let steps = [STEPS, &[slow]].concat();
+        let shape = || {
+            server.sql(
+                "SELECT (SELECT version FROM stepwell.meta), to_regclass('stepwell.two') IS NULL, \
+                 to_regclass('stepwell.three') IS NULL",
+            )
+        };
+        for (patience, done) in [(0, false), (60, true)] {
+            let address = Address::parse(&server.url()).unwrap();
+            let pool = Pool::new(address, TimeSource::Server(AtomicI64::new(0)), None).unwrap();
+            let holder = pool.connect(&mut Patience::new(pool.address.opening)).unwrap();
+            holder.run("BEGIN; LOCK TABLE public.gate").unwrap();
+            let url = format!("{}?patience={patience}", server.url());
+            std::thread::scope(|threads| {
+                let migrating = threads.spawn(|| opened_at(&url, &steps, Access::Write));
+                // It is in the middle of the step, and one of its tables is made.
+                while server.sql("SELECT count(*) FROM pg_locks WHERE NOT granted") == "0" {}
+                server.kill();
+                if !done {
+                    assert!(migrating.join().unwrap().is_err());
+                    server.run_on();
+                    assert_eq!(shape(), "1|t|t");
+                    return;
+                }
+                server.run_on();
+                migrating.join().unwrap().unwrap();
+                assert_eq!(shape(), "2|f|f");
+            });
+        }
+    }
+
+    #[test]
     fn an_older_schema_is_upgraded_once_or_not_at_all() {
         let server = Server::start(Disk::Lazy);
         let (good, bad) = ([STEPS, &[GOOD]].concat(), [STEPS, &[GOOD, BAD]].concat());

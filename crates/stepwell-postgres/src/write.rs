@@ -14,6 +14,7 @@ use crate::draft::DraftRows;
 use crate::engine::{Attempt, Doubt, Engine, Structure, Unsure};
 use crate::fault::DbError;
 use crate::head_cache::Known;
+use crate::many_new;
 use crate::order::{Order, Sent};
 use crate::rows::{PgRows, number, seq};
 use crate::transport::params;
@@ -54,6 +55,11 @@ pub(crate) fn batch(engine: &Engine, writes: &[Write]) -> Result<Vec<Written>> {
     let written = engine.change(
         Attempt { structure, unsure: Unsure::Repeat, doubt },
         |rows, context, doubt| {
+            if doubt == Doubt::None
+                && let Some(answers) = many_new::try_write(rows, context, writes, marks)?
+            {
+                return Ok(answers);
+            }
             let mut answers = Vec::with_capacity(writes.len());
             for (n, one) in writes.iter().enumerate() {
                 let mark = marks.of(n, one);

@@ -42,6 +42,7 @@ impl Runtime {
     pub fn attach(&self, id: &SessionId, from: Seq) -> Result<Attached> {
         let well = self.workspace().open_existing(stepwell::sqlite::Access::Read)?;
         well.info(id)?;
+        well.refuse_altered(id)?;
         let listeners = Arc::new(Listeners::default());
         let first = Mutex::new(Some(listeners.listen()));
         let (let_go, held) = std::sync::mpsc::channel();

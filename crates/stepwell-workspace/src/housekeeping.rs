@@ -1,7 +1,7 @@
 //! What is done by the way when a person changes something: the trash lets go of what
 //! has been in it for long enough, and, if asked for, old sessions are cleaned up.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::time::{Duration, SystemTime};
 
@@ -179,12 +179,24 @@ fn commits_of(
     well: &Stepwell,
     going: &[SessionId],
 ) -> Result<BTreeMap<SessionId, usize>> {
+    let going: HashSet<&SessionId> = going.iter().collect();
     let takes = |info: &SessionInfo| going.contains(&info.head.id);
     let query =
         Query { filter: Filter { family: Family::Roots, ..Filter::default() }, ..Query::default() };
     let wanted = LedgerWanted { root: &workspace.place.root, query, takes: &takes };
     let lines = ledger::read(&workspace, well, wanted)?.lines.into_iter();
     Ok(lines.filter_map(|line| Some((line.came.head.id, line.commits?))).collect())
+}
+
+/// Erases sessions of the trash for good with all below them, and what runs of theirs wrote in the
+/// background.
+///
+/// # Errors
+/// If the store cannot be written. Some of them may be gone by then.
+pub fn purge_trashed(workspace: &Workspace, well: &Stepwell, ids: &[SessionId]) -> Result<Removal> {
+    let removal = well.purge_trashed(ids)?;
+    RunLogs::of(&workspace.place.store).forget(&removal.taken)?;
+    Ok(removal)
 }
 
 /// Erases a session for good with all below it, and what runs of theirs wrote in the background.

@@ -7,7 +7,7 @@
 pub use crate::log::codec::{Login, OwnRow, Row, Sealed};
 pub use crate::store::Facts;
 pub use crate::store::rows::{
-    Base, Key, LeaseRow, Rows, SessionRow, Stretch, TxnContext, head_sum, stand_in,
+    Base, Inserted, Key, LeaseRow, Rows, SessionRow, Stretch, TxnContext, head_sum, stand_in,
 };
 pub use crate::store::search::{Question, SEARCHABLE_KINDS, Shown, Term, Word, searchable, words};
 

@@ -1,16 +1,17 @@
+use std::collections::HashSet;
 use std::time::Duration;
 
 use stepwell::sqlite::Access;
 use stepwell::store::query::LedgerRows;
 use stepwell::upkeep::{CleanupReason, Exemption, Plan, Policy};
-use stepwell::{SessionId, Status, Stepwell};
+use stepwell::{Error, SessionId, Status, Stepwell};
 use stepwell_terminal::note;
 use stepwell_terminal::reply::undo;
 use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
 use stepwell_workspace::config::{Key, Source};
 use stepwell_workspace::housekeeping::{
-    DAY, Whose, cleanup_age, plan_cleanup, purge, shrink, tidy,
+    DAY, Whose, cleanup_age, plan_cleanup, purge_trashed, shrink, tidy,
 };
 use stepwell_workspace::store_info;
 
@@ -202,7 +203,8 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     }
     let well = app.workspace.open_existing(Access::Write)?;
     let removal = well.clean_up(&plan)?;
-    for taken in plan.take.iter().filter(|taken| removal.taken.contains(&taken.id)) {
+    let gone: HashSet<&SessionId> = removal.taken.iter().collect();
+    for taken in plan.take.iter().filter(|taken| gone.contains(&taken.id)) {
         say(taken, true, app)?;
     }
     for (id, error) in &removal.left {
@@ -210,7 +212,7 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     }
     total(removal.taken.len(), app)?;
     let roots = plan.take.into_iter().map(|taken| taken.id);
-    let roots: Vec<SessionId> = roots.filter(|id| removal.taken.contains(id)).collect();
+    let roots: Vec<SessionId> = roots.filter(|id| gone.contains(id)).collect();
     match mode.fate {
         Fate::Trash => {
             let days = app.workspace.config.settings.retention_days.get();
@@ -224,8 +226,11 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
 
 /// Erases what was just moved to the trash, and gives its space back.
 fn erase(roots: &[SessionId], well: &Stepwell, app: &App) -> Result<()> {
-    for id in roots {
-        purge(&app.workspace, well, id, &|_| true)?;
+    for (id, error) in purge_trashed(&app.workspace, well, roots)?.left {
+        // One that was below another went with it.
+        if !matches!(error, Error::NoSession(_)) {
+            note(format_args!("{id} stays: {error}"));
+        }
     }
     shrink(&app.workspace, well);
     note("This cannot be undone.");

@@ -53,6 +53,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 fn to_stdout(args: &Args, format: Format, wishes: Wishes, app: &mut App) -> Result<Exit> {
     let Some(writer) = format.writer() else { return Err(unwritten(format)) };
     let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
+    well.refuse_altered(&id)?;
     if [Format::MARKDOWN, Format::HTML].contains(&format) {
         app.out.refuse_json()?;
     }

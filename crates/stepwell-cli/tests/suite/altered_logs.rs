@@ -68,7 +68,7 @@ fn way_back(role: &str, id: &str) -> String {
 #[test]
 fn a_log_that_was_cut_is_not_resumed_and_runs_nothing_again() {
     let team = TestEnv::unique("cut");
-    let (ann, _bob) = (env(&team, "ann"), env(&team, "bob"));
+    let (ann, bobs) = (env(&team, "ann"), env(&team, "bob"));
     let id = begin(&ann);
     let bob = role(&team, "bob");
     let before = way_back(&bob, &id);
@@ -80,6 +80,23 @@ fn a_log_that_was_cut_is_not_resumed_and_runs_nothing_again() {
     refused_as_altered(&approve(&ann, &id));
     refused_as_altered(&ann.quietly(&["resume", &id, "go on"]));
     assert_eq!(ann.read("one.txt"), "ran\n", "the command ran once");
+    // Nor do those who read it lead on.
+    for reader in [
+        &["show", &id][..],
+        &["show", &id, "--view"],
+        &["attach", &id, "--plain"],
+        &["export", &id],
+        &["export", &id, "--output", "log.jsonl"],
+        &["handoff", &id, "--with", "codex"],
+        &["fork", &id],
+    ] {
+        refused_as_altered(&ann.quietly(reader));
+    }
+    assert!(!ann.work().join("log.jsonl").exists());
+    let shown = ann.quietly(&["show", &id]);
+    assert!(shown.stdout.contains(&id), "what is there is shown: {}", shown.stdout);
+    // Who never saw it is not kept from it.
+    done(bobs.quietly(&["export", &id]));
 }
 
 #[test]

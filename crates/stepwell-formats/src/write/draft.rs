@@ -50,6 +50,7 @@ pub fn write_to(
     id: &SessionId,
 ) -> Result<Exported> {
     let Destination { path, existing, wishes } = *destination;
+    well.refuse_altered(id)?;
     check(path, writer, existing)?;
     let fault = |error| Error::Unwritable { path: path.to_owned(), error };
     if let Some(folder) = path.parent() {

@@ -104,9 +104,13 @@ pub(crate) fn attach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result
     Ok(bytes)
 }
 
-/// Forgets what the events in a range named, and the blobs that nothing names now.
-pub(crate) fn detach(rows: &PgRows<'_>, key: Key, from: Seq, to: Seq) -> Result<()> {
-    let named = unname(rows, key, from, to)?;
+/// Forgets what the events of some sessions named, and the blobs that nothing names now.
+pub(crate) fn detach_sessions(rows: &PgRows<'_>, keys: &[Key]) -> Result<()> {
+    let sql = "WITH gone AS (DELETE FROM stepwell.refs \
+         WHERE namespace = $1 AND session = ANY ($2) RETURNING digest) \
+         SELECT DISTINCT digest FROM gone";
+    let found = rows.all(sql, params![rows.namespace => INT4, keys => INT8_ARRAY])?;
+    let named = found.iter().map(|row| rows.get(row, 0)).collect::<Result<Vec<_>>>()?;
     drop_unnamed(rows, &named)
 }
 
@@ -146,17 +150,16 @@ pub(crate) fn get_all(rows: &PgRows<'_>, digests: &[Digest]) -> Result<Vec<Vec<u
 
 /// Notes which blobs an event names now. One that it named before and still does stays.
 pub(crate) fn reattach(rows: &PgRows<'_>, key: Key, sealed: &Sealed<'_>) -> Result<()> {
-    let named = unname(rows, key, sealed.row.seq, sealed.row.seq)?;
+    let named = unname(rows, key, sealed.row.seq)?;
     attach(rows, key, sealed)?;
     drop_unnamed(rows, &named)
 }
 
-fn unname(rows: &PgRows<'_>, key: Key, from: Seq, to: Seq) -> Result<Vec<Vec<u8>>> {
+fn unname(rows: &PgRows<'_>, key: Key, seq: Seq) -> Result<Vec<Vec<u8>>> {
     let sql = "WITH gone AS (DELETE FROM stepwell.refs \
-         WHERE namespace = $4 AND session = $1 AND seq BETWEEN $2 AND $3 RETURNING digest) SELECT DISTINCT digest FROM gone";
-    let params = params![
-        key => INT8, number(from) => INT8, number(to) => INT8, rows.namespace => INT4,
-    ];
+         WHERE namespace = $3 AND session = $1 AND seq = $2 RETURNING digest) \
+         SELECT DISTINCT digest FROM gone";
+    let params = params![key => INT8, number(seq) => INT8, rows.namespace => INT4];
     rows.all(sql, params)?.iter().map(|row| rows.get(row, 0)).collect()
 }
 

@@ -1,10 +1,10 @@
 //! What every store does with its rows, done in PostgreSQL.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use stepwell::backend::{
-    Base, Facts, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
+    Base, Facts, Inserted, Key, LeaseRow, OwnRow, Row, Rows, Sealed, SessionRow, Stretch,
 };
 use stepwell::log::{LaneState, State};
 use stepwell::model::{Digest, EventId, Time};
@@ -34,7 +34,15 @@ impl Rows for PgRows<'_> {
         )
     }
 
-    fn insert_session(&self, row: &SessionRow) -> Result<Key> {
+    fn sessions(&self, ids: &[SessionId]) -> Result<Vec<SessionRow>> {
+        let ids: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
+        self.find_sessions(
+            "s.namespace = $1 AND s.id = ANY ($2)",
+            params![self.namespace => INT4, ids => TEXT_ARRAY],
+        )
+    }
+
+    fn insert_session(&self, row: &SessionRow) -> Result<Inserted> {
         self.add_session(row)
     }
 
@@ -185,6 +193,17 @@ impl Rows for PgRows<'_> {
         rows.iter().map(|row| self.get(row, 0)).collect()
     }
 
+    fn parents_among(&self, ids: &[SessionId]) -> Result<BTreeSet<SessionId>> {
+        let names: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
+        let sql = "SELECT DISTINCT parent FROM stepwell.sessions \
+             WHERE namespace = $1 AND subagent AND parent = ANY ($2)";
+        let mut parents = BTreeSet::new();
+        for row in self.all(sql, params![self.namespace => INT4, names => TEXT_ARRAY])? {
+            parents.extend(self.get::<&str>(&row, 0)?.parse::<SessionId>());
+        }
+        Ok(parents)
+    }
+
     fn last_own(&self, key: Key) -> Result<Option<Seq>> {
         let sql = "SELECT max(seq) FROM stepwell.events WHERE namespace = $1 AND session = $2";
         let params = params![self.namespace => INT4, key => INT8];
@@ -216,18 +235,26 @@ impl Rows for PgRows<'_> {
         )
     }
 
-    fn erase(&self, key: Key) -> Result<()> {
-        blob::detach(self, key, Seq::ZERO, Seq::MAX)?;
+    fn forked_among(&self, keys: &[Key]) -> Result<BTreeSet<Key>> {
+        let sql = "SELECT DISTINCT base_key FROM stepwell.sessions \
+             WHERE namespace = $1 AND base_key = ANY ($2)";
+        let rows = self.all(sql, params![self.namespace => INT4, keys => INT8_ARRAY])?;
+        rows.iter().map(|row| self.get(row, 0)).collect()
+    }
+
+    fn erase(&self, keys: &[Key]) -> Result<()> {
+        blob::detach_sessions(self, keys)?;
         for table in ["docs", "events", "snapshots", "lanes", "indexed", "heads"] {
-            let sql = format!("DELETE FROM stepwell.{table} WHERE namespace = $1 AND session = $2");
-            self.run(&sql, params![self.namespace => INT4, key => INT8])?;
+            let sql =
+                format!("DELETE FROM stepwell.{table} WHERE namespace = $1 AND session = ANY ($2)");
+            self.run(&sql, params![self.namespace => INT4, keys => INT8_ARRAY])?;
         }
-        // Its lease goes with it.
+        // Their leases go with them.
         self.run(
-            "WITH gone AS (DELETE FROM stepwell.sessions WHERE namespace = $1 AND key = $2 \
+            "WITH gone AS (DELETE FROM stepwell.sessions WHERE namespace = $1 AND key = ANY ($2) \
              RETURNING namespace, id) \
              INSERT INTO stepwell.removed (namespace, id) SELECT namespace, id FROM gone",
-            params![self.namespace => INT4, key => INT8],
+            params![self.namespace => INT4, keys => INT8_ARRAY],
         )
     }
 

@@ -1,6 +1,6 @@
 //! A session's rows: what seldom changes of it, its head, its lease.
 
-use stepwell::backend::{Base, Key, LeaseRow, SessionRow, head_sum, stand_in};
+use stepwell::backend::{Base, Inserted, Key, LeaseRow, SessionRow, head_sum, stand_in};
 use stepwell::log::Head;
 use stepwell::model::{Digest, Driver, Epoch, Money, Origin, Owner, Time};
 use stepwell::store::Damage;
@@ -144,15 +144,24 @@ impl PgRows<'_> {
         condition: &str,
         params: &[Param<'_>],
     ) -> Result<Option<SessionRow>> {
+        Ok(self.find_sessions(condition, params)?.pop())
+    }
+
+    pub(super) fn find_sessions(
+        &self,
+        condition: &str,
+        params: &[Param<'_>],
+    ) -> Result<Vec<SessionRow>> {
         let read = format!("SELECT {SESSION_COLUMNS} FROM {SESSION_TABLES} WHERE {condition}");
         let found = match self.lock {
             Lock::None => self.all(&read, params)?,
-            // The lock comes first: what is read after it is what nobody changes any more.
+            // The lock comes first: what is read after it is what nobody changes any more. Locks are
+            // taken in one order, so that two that want the same do not wait for each other.
             Lock::Held => {
                 let lock = format!(
                     "SELECT h.session FROM stepwell.heads h JOIN stepwell.sessions s \
                      ON s.namespace = h.namespace AND s.key = h.session \
-                     WHERE {condition} FOR UPDATE OF h"
+                     WHERE {condition} ORDER BY h.session FOR UPDATE OF h"
                 );
                 let both = self
                     .conn
@@ -160,13 +169,16 @@ impl PgRows<'_> {
                 both.map_err(|trouble| self.fault(trouble))?.1
             }
         };
-        let Some(row) = found.first() else { return Ok(None) };
-        let Wide { row, version } = read_session(self, row)?;
-        self.versions.borrow_mut().insert(row.key, version);
-        Ok(Some(row))
+        let mut versions = self.versions.borrow_mut();
+        let read = |row| {
+            let Wide { row, version } = read_session(self, row)?;
+            versions.insert(row.key, version);
+            Ok(row)
+        };
+        found.iter().map(read).collect()
     }
 
-    pub(super) fn add_session(&self, row: &SessionRow) -> Result<Key> {
+    pub(super) fn add_session(&self, row: &SessionRow) -> Result<Inserted> {
         let head = &row.head;
         let cold = Cold::of(row);
         let (base_key, base_at) = cold.base.unzip();
@@ -199,13 +211,15 @@ impl PgRows<'_> {
             None => 0,
         };
         let text = json(head);
-        // Apart from the statement before: a team's rows are checked against its session's.
-        self.run(
+        // Apart from the statement before: a team's rows are checked against its session's, and the
+        // server has noted by now which epoch its leases go on from.
+        let noted = self.one(
             "WITH noted AS (INSERT INTO stepwell.indexed (session, namespace, seq) \
              VALUES ($1, $2, $13)) \
              INSERT INTO stepwell.heads (session, namespace, version, seq, fence, updated, status, \
              cost, steps, bytes, unindexed, chain, sum, model, lane, head) \
-             VALUES ($1, $2, 1, $3, 0, $4, $5, $6, $7, $8, true, $9, $10, $11, NULL, $12)",
+             VALUES ($1, $2, 1, $3, 0, $4, $5, $6, $7, $8, true, $9, $10, $11, NULL, $12) \
+             RETURNING (SELECT epoch FROM stepwell.leases WHERE namespace = $2 AND session = $1)",
             params![
                 key => INT8,
                 self.namespace => INT4,
@@ -223,7 +237,8 @@ impl PgRows<'_> {
             ],
         )?;
         self.versions.borrow_mut().insert(key, 1);
-        Ok(key)
+        let last: Option<i64> = noted.map_or(Ok(None), |row| self.get(&row, 0))?;
+        Ok(Inserted { key, last_epoch: last.map(|epoch| Epoch::new(epoch.unsigned_abs())) })
     }
 
     pub(super) fn put_session(&self, row: &SessionRow) -> Result<()> {

@@ -18,24 +18,32 @@ GRANT SELECT, DELETE,
         task, agent, workspace, rewinding, system, scope),
     UPDATE (base_key, base_at, label, tags, task, agent, workspace, rewinding, system, scope)
     ON stepwell.sessions TO :"role";
-GRANT SELECT, DELETE, INSERT,
+GRANT SELECT, DELETE,
+    INSERT (namespace, session, version, seq, fence, updated, status, cost, steps, bytes, unindexed,
+        chain, sum, model, lane, head),
     UPDATE (version, seq, fence, updated, status, cost, steps, bytes, trashed, damage_at, damage,
         unindexed, chain, sum, model, lane, head, change)
     ON stepwell.heads TO :"role";
 -- The server says who wrote an event, and that stays.
 GRANT SELECT, DELETE,
-    INSERT (namespace, session, seq, at, version, spilled, kind, chain, id, mark, key, erased, body,
-        copied),
+    INSERT (namespace, session, seq, at, version, spilled, kind, chain, id, mark, key, body, copied),
     UPDATE (session, spilled, key, erased, body)
     ON stepwell.events TO :"role";
-GRANT SELECT, INSERT, DELETE, UPDATE (session) ON stepwell.docs TO :"role";
-GRANT SELECT, INSERT, DELETE, UPDATE (seq) ON stepwell.indexed TO :"role";
-GRANT SELECT, INSERT, DELETE, UPDATE (state) ON stepwell.lanes TO :"role";
+GRANT SELECT, DELETE, INSERT (namespace, session, seq, at, words, whole), UPDATE (session)
+    ON stepwell.docs TO :"role";
+GRANT SELECT, DELETE, INSERT (namespace, session, seq), UPDATE (seq) ON stepwell.indexed TO :"role";
+GRANT SELECT, DELETE, INSERT (namespace, session, lane, state), UPDATE (state)
+    ON stepwell.lanes TO :"role";
+-- Neither may a lease be deleted, nor is there any right on epochs: the server keeps both.
 GRANT SELECT, INSERT (namespace, session, epoch, holder, expires), UPDATE (epoch, holder, expires)
     ON stepwell.leases TO :"role";
-GRANT SELECT, INSERT, DELETE, UPDATE (session, state) ON stepwell.snapshots TO :"role";
-GRANT SELECT, INSERT, DELETE, UPDATE (size, stored, touched, data) ON stepwell.blobs TO :"role";
-GRANT SELECT, INSERT, DELETE, UPDATE (session) ON stepwell.refs TO :"role";
-GRANT SELECT, INSERT, DELETE ON stepwell.removed TO :"role";
+GRANT SELECT, DELETE, INSERT (namespace, session, seq, state), UPDATE (session, state)
+    ON stepwell.snapshots TO :"role";
+GRANT SELECT, DELETE, INSERT (namespace, digest, size, stored, touched, data),
+    UPDATE (size, stored, touched, data)
+    ON stepwell.blobs TO :"role";
+GRANT SELECT, DELETE, INSERT (namespace, digest, session, seq), UPDATE (session)
+    ON stepwell.refs TO :"role";
+GRANT SELECT, DELETE, INSERT (namespace, change, id) ON stepwell.removed TO :"role";
 GRANT EXECUTE ON FUNCTION stepwell.own_namespaces() TO :"role";
 COMMIT;

@@ -62,7 +62,8 @@ CREATE INDEX sessions_scope ON stepwell.sessions (namespace, scope) WHERE scope 
 
 -- The columns that every append changes, with as few indexes as lists can do with. `change` is the
 -- transaction that last changed the row. Numbers below the oldest transaction that still runs are
--- final: none will be added there any more.
+-- final: none will be added there any more. A head goes with its session's row, however that goes: a
+-- runner that knew it finds no head to move on.
 CREATE TABLE stepwell.heads (
     namespace int NOT NULL,
     session   bigint NOT NULL,
@@ -84,9 +85,10 @@ CREATE TABLE stepwell.heads (
     lane      bytea,
     head      bytea NOT NULL,
     change    xid8 NOT NULL DEFAULT pg_current_xact_id(),
-    PRIMARY KEY (namespace, session)
+    PRIMARY KEY (namespace, session),
+    FOREIGN KEY (namespace, session) REFERENCES stepwell.sessions ON DELETE CASCADE
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
-CREATE INDEX heads_updated ON stepwell.heads (namespace, updated, session) WHERE trashed IS NULL;
+CREATE INDEX heads_updated ON stepwell.heads (namespace, updated, session);
 CREATE INDEX heads_trashed ON stepwell.heads (namespace, trashed) WHERE trashed IS NOT NULL;
 CREATE INDEX heads_unindexed ON stepwell.heads (namespace, session) WHERE unindexed;
 CREATE INDEX heads_change ON stepwell.heads (namespace, change);
@@ -170,7 +172,7 @@ CREATE TABLE stepwell.lanes (
     PRIMARY KEY (namespace, session, lane)
 );
 
--- A lease's row lives as long as its session: roles may not delete it, so that epochs never repeat.
+-- A lease's row lives as long as its session. Roles may not delete it.
 CREATE TABLE stepwell.leases (
     namespace int NOT NULL,
     session   bigint NOT NULL,
@@ -183,18 +185,63 @@ CREATE TABLE stepwell.leases (
 );
 CREATE INDEX leases_held ON stepwell.leases (namespace, expires) WHERE holder IS NOT NULL;
 
--- The server says which login holds a lease, and lets no epoch go back.
+-- The newest epoch that was ever given under an id. Roles have no rights here: whatever becomes of
+-- a session's rows, another session of the same id goes on with the epochs of the one before.
+CREATE TABLE stepwell.epochs (
+    namespace int NOT NULL,
+    id        text COLLATE "C" NOT NULL,
+    epoch     bigint NOT NULL,
+    PRIMARY KEY (namespace, id)
+);
+
+-- The server says which login holds a lease.
 CREATE FUNCTION stepwell.sign_lease() RETURNS trigger
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
-    IF TG_OP = 'UPDATE' AND NEW.epoch < OLD.epoch THEN
-        RAISE EXCEPTION 'the epoch of a lease does not go back';
-    END IF;
     NEW.login := session_user;
     RETURN NEW;
 END $$;
 CREATE TRIGGER signed BEFORE INSERT OR UPDATE ON stepwell.leases
     FOR EACH ROW EXECUTE FUNCTION stepwell.sign_lease();
+
+-- A lease that is renewed or given back keeps its epoch. One that is taken gets the next, which is
+-- noted apart.
+CREATE FUNCTION stepwell.note_epoch() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    name text;
+    last bigint;
+BEGIN
+    SELECT s.id, coalesce(e.epoch, 0) INTO name, last FROM stepwell.sessions s
+        LEFT JOIN stepwell.epochs e ON e.namespace = s.namespace AND e.id = s.id
+        WHERE s.namespace = NEW.namespace AND s.key = NEW.session;
+    IF TG_OP = 'INSERT' AND NEW.epoch = last AND NEW.holder IS NULL THEN
+        RETURN NULL;
+    END IF;
+    IF NEW.epoch <> last + 1 THEN
+        RAISE EXCEPTION 'the epoch of a lease does not go back, nor on by more than one';
+    END IF;
+    INSERT INTO stepwell.epochs (namespace, id, epoch) VALUES (NEW.namespace, name, NEW.epoch)
+        ON CONFLICT (namespace, id) DO UPDATE SET epoch = excluded.epoch;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER noted AFTER INSERT ON stepwell.leases
+    FOR EACH ROW EXECUTE FUNCTION stepwell.note_epoch();
+CREATE TRIGGER raised AFTER UPDATE OF epoch ON stepwell.leases
+    FOR EACH ROW WHEN (NEW.epoch IS DISTINCT FROM OLD.epoch)
+    EXECUTE FUNCTION stepwell.note_epoch();
+
+-- A session whose id was there before begins with the last epoch of that one, held by nobody.
+CREATE FUNCTION stepwell.keep_epoch() RETURNS trigger
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    INSERT INTO stepwell.leases (namespace, session, epoch)
+        SELECT namespace, NEW.key, epoch FROM stepwell.epochs
+        WHERE namespace = NEW.namespace AND id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER kept AFTER INSERT ON stepwell.sessions
+    FOR EACH ROW EXECUTE FUNCTION stepwell.keep_epoch();
 
 CREATE TABLE stepwell.snapshots (
     namespace int NOT NULL,
@@ -244,7 +291,7 @@ DECLARE
     one text;
 BEGIN
     FOREACH one IN ARRAY ARRAY['guards', 'policies', 'sessions', 'heads', 'removed', 'events',
-        'docs', 'indexed', 'lanes', 'leases', 'snapshots', 'blobs', 'refs']
+        'docs', 'indexed', 'lanes', 'leases', 'epochs', 'snapshots', 'blobs', 'refs']
     LOOP
         EXECUTE format('ALTER TABLE stepwell.%I ENABLE ROW LEVEL SECURITY', one);
         EXECUTE format(
@@ -252,3 +299,6 @@ BEGIN
             'USING (namespace = ANY ((SELECT stepwell.own_namespaces())::int[]))', one);
     END LOOP;
 END $$;
+
+-- Triggers call theirs without being asked for rights; the policies call theirs as the role.
+REVOKE ALL ON ALL FUNCTIONS IN SCHEMA stepwell FROM PUBLIC;

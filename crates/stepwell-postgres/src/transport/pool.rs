@@ -278,6 +278,15 @@ impl Patience {
     }
 }
 
+/// Tells a statement with the types of its values, and never the values.
+fn traced(sql: &str, params: &[Param<'_>]) {
+    if tracing::enabled!(target: "stepwell_postgres::statement", tracing::Level::TRACE) {
+        let types: Vec<&str> = params.iter().map(|(_, kind)| kind.name()).collect();
+        let types = types.join(", ");
+        tracing::trace!(target: "stepwell_postgres::statement", sql, types);
+    }
+}
+
 /// How long an answer is waited for before somebody looks whether the server still answers at all,
 /// and how long that look takes at most.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -315,6 +324,7 @@ impl Conn {
 
     /// Asks a question in one round trip.
     pub(crate) fn query(&self, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>, DbError> {
+        traced(sql, params);
         self.answer(self.client().query_typed(sql, params))
     }
 
@@ -325,6 +335,8 @@ impl Conn {
         first: Statement<'_>,
         second: Statement<'_>,
     ) -> Result<(Vec<Row>, Vec<Row>), DbError> {
+        traced(first.sql, first.params);
+        traced(second.sql, second.params);
         let client = self.client();
         self.answer(async {
             let first = client.query_typed(first.sql, first.params);
@@ -339,6 +351,7 @@ impl Conn {
         if !self.prepare {
             return self.query(sql, params);
         }
+        traced(sql, params);
         self.answer(async {
             let statement =
                 self.pooled().prepared(sql, params.iter().map(|(_, kind)| kind)).await?;
@@ -349,6 +362,7 @@ impl Conn {
 
     /// The same of a statement that answers with no rows, but with how many it wrote.
     pub(crate) fn execute_hot(&self, sql: &str, params: &[Param<'_>]) -> Result<u64, DbError> {
+        traced(sql, params);
         if !self.prepare {
             return self.answer(self.client().execute_typed(sql, params));
         }

@@ -4,31 +4,38 @@
 //! form, whose figures are in bench/README.md; without the variable there are 300 sessions, and only
 //! what is answered is looked at.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use stepwell::backend::head_sum;
 use stepwell::log::Redactor;
-use stepwell::model::Epoch;
+use stepwell::model::{Digest, Epoch, StatusChanged};
 use stepwell::sessions::Deps;
-use stepwell::store::query::{Filter, Query, Search, TrashScope};
+use stepwell::store::query::{Filter, LedgerRows, Query, Search, TrashScope};
 use stepwell::store::{
-    Append, Create, LEASE_TTL, LeaseRequest, Maintain as _, Processes as _, SystemProcesses,
-    Target, Write,
+    Append, Create, LEASE_TTL, Lease, LeaseRequest, Maintain as _, Processes as _, SystemProcesses,
+    Write,
 };
-use stepwell::{Created, Message, NewEvent, SessionId, Stepwell, Store};
+use stepwell::upkeep::Policy;
+use stepwell::{Created, Message, NewEvent, SessionId, Status, Stepwell, StopReason, Store};
 use stepwell_postgres::{Address, PostgresStore};
 
 use crate::raw::{Raw, make_database, url};
+use crate::statements::{Recorder, is_control};
 
-/// How many events a session has beside its first.
-const MESSAGES: u64 = 19;
+/// How many messages a session has, between its beginning and its end.
+const MESSAGES: u64 = 18;
+
+/// How many sessions there are in the short form.
+const SHORT: u64 = 300;
 
 /// Sessions of which the others are copies.
 const MODELS: u64 = 100;
 
 #[expect(clippy::disallowed_methods, reason = "the long form is asked for by a variable")]
 fn sessions() -> u64 {
-    std::env::var("STEPWELL_LARGE").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+    std::env::var("STEPWELL_LARGE").ok().and_then(|n| n.parse().ok()).unwrap_or(SHORT)
 }
 
 /// Words as often as a language has them: the nth is about n times as rare as the first.
@@ -56,7 +63,10 @@ fn make(store: &PostgresStore, name: &str, words: &mut Words) {
     let text = |n| if n == 5 { format!("{name} onlyhere") } else { words.text(40) };
     let rare = name == "own-1";
     let texts = (0..MESSAGES).map(|n| if rare { n } else { n + 6 }).map(text);
+    let ended =
+        StatusChanged { status: Status::Success, reason: Some(StopReason::LlmDone), error: None };
     let events: Vec<NewEvent> = texts.map(|text| Message::user(text).into()).collect();
+    let events: Vec<NewEvent> = events.into_iter().chain([ended.into()]).collect();
     let append =
         Append { session, epoch: Some(Epoch::FIRST), expected: None, events: events.into() };
     let claim = Some(LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL });
@@ -66,28 +76,57 @@ fn make(store: &PostgresStore, name: &str, words: &mut Words) {
     store.release(&lease).unwrap();
 }
 
-/// Copies the models until there are so many sessions, without asking the store.
+/// Copies the models until there are so many sessions, without asking the store. Each copy's head
+/// has its own id, as its session has; its events are the model's.
 fn multiply(raw: &Raw, all: u64) {
     let copies = all.div_ceil(MODELS) - 1;
-    raw.run(&format!(
-        "CREATE TEMP TABLE copies AS SELECT s.key AS model, n, s.id || '-' || n AS id \
-         FROM stepwell.sessions s, generate_series(1, {copies}) n; \
-         INSERT INTO stepwell.sessions (namespace, id, subagent, external, created, tags, task, \
+    raw.run("CREATE TEMP TABLE copies (model bigint, n bigint, id text, head bytea, sum bytea)");
+    let models = raw.ask(
+        "SELECT s.key, s.id, convert_from(h.head, 'UTF8'), encode(h.chain, 'hex') \
+         FROM stepwell.sessions s JOIN stepwell.heads h ON h.session = s.key",
+    );
+    for model in models {
+        let [key, id, head, chain] = &model[..] else { panic!("{model:?}") };
+        let chain: Digest = chain.parse().unwrap();
+        let own = format!("\"id\":\"{id}\"");
+        assert!(head.contains(&own), "{head}");
+        let line = |n: u64| {
+            let head = head.replace(&own, &format!("\"id\":\"{id}-{n}\""));
+            let sum = head_sum(head.as_bytes(), &chain);
+            let (head, sum) = (hex(head.as_bytes()), hex(&sum));
+            format!("({key}, {n}, '{id}-{n}', '\\x{head}', '\\x{sum}')")
+        };
+        let lines: Vec<String> = (1..=copies).map(line).collect();
+        for some in lines.chunks(1_000) {
+            raw.run(&format!("INSERT INTO copies VALUES {}", some.join(", ")));
+        }
+    }
+    raw.run(
+        "INSERT INTO stepwell.sessions (namespace, id, subagent, external, created, tags, task, \
          agent, workspace, rewinding) SELECT s.namespace, c.id, subagent, external, created + n, \
          tags, task, agent, workspace, rewinding FROM copies c JOIN stepwell.sessions s ON s.key = c.model; \
-         CREATE TEMP TABLE placed AS SELECT c.model, c.n, s.key FROM copies c JOIN stepwell.sessions s \
-         ON s.id = c.id; \
-         INSERT INTO stepwell.heads SELECT namespace, p.key, version, seq, fence, updated + n, status, \
-         cost, steps, bytes, trashed, damage_at, damage, unindexed, chain, sum, model_, lane, head, \
-         change FROM placed p JOIN (SELECT session AS s, model AS model_, * FROM stepwell.heads) h \
-         ON h.s = p.model; \
+         CREATE TEMP TABLE placed AS SELECT c.*, s.key FROM copies c JOIN stepwell.sessions s \
+         ON s.id = c.id; ANALYZE placed; \
+         INSERT INTO stepwell.heads SELECT namespace, p.key, version, seq, fence, \
+         updated - 86400000000 * 30 + n, status, cost, steps, bytes, trashed, damage_at, damage, \
+         unindexed, chain, p.sum, model_, lane, p.head, change \
+         FROM placed p JOIN (SELECT namespace, session AS s, version, seq, fence, updated, status, cost, \
+         steps, bytes, trashed, damage_at, damage, unindexed, chain, model AS model_, lane, change \
+         FROM stepwell.heads) h ON h.s = p.model; \
          INSERT INTO stepwell.indexed SELECT namespace, p.key, seq FROM placed p \
          JOIN stepwell.indexed i ON i.session = p.model; \
          INSERT INTO stepwell.events (namespace, session, seq, at, version, spilled, kind, chain, id, \
-         mark, key, erased, body) SELECT namespace, p.key, seq, at + n, version, spilled, kind, chain, \
-         id, mark, e.key, erased, body FROM placed p JOIN stepwell.events e ON e.session = p.model; \
-         ANALYZE"
-    ));
+         mark, key, erased, body) SELECT namespace, p.key, seq, at, version, spilled, kind, chain, \
+         e.id, mark, e.key, erased, body FROM placed p JOIN stepwell.events e ON e.session = p.model; \
+         ANALYZE",
+    );
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
 }
 
 #[expect(clippy::disallowed_methods, reason = "the long form measures")]
@@ -116,8 +155,10 @@ fn a_large_store_answers_what_a_small_one_does() {
     (0..MODELS).for_each(|n| make(&store, &format!("model-{n}"), &mut words));
     let raw = Raw::to("large");
     multiply(&raw, all);
-    let own = all.min(15_000) / 10;
-    (0..own).for_each(|n| make(&store, &format!("own-{n}"), &mut words));
+    make(&store, "own-1", &mut words);
+    let all = all.div_ceil(MODELS) * MODELS + 1;
+    // As many as an old store has that is cleaned up for the first time.
+    let old = all * 15 / 100;
     let count = "SELECT count(*) FROM stepwell.heads";
     let texts = "SELECT count(*) FROM stepwell.events WHERE position('onlyhere' IN convert_from(body, 'UTF8')) > 0";
     let told = std::cell::Cell::new(0);
@@ -146,13 +187,20 @@ fn a_large_store_answers_what_a_small_one_does() {
     assert_eq!(beside("search, no such word", || found("nowhere"), &raw, &by_word("nowhere")), 0);
     beside("the same, all texts read", || found("nowhere"), &raw, texts);
     let counts = beside("count (stats)", || store.count(&Filter::default()).unwrap(), &raw, count);
-    assert_eq!(counts.total(), all.div_ceil(MODELS) * MODELS + own);
+    assert_eq!(counts.total(), all);
     let store = Arc::new(store);
     let well = Stepwell::with(Arc::clone(&store) as Arc<dyn Store>, Deps::default());
-    let walk = || well.sessions(Query::default()).filter(Result::is_ok).count() as u64;
+    let everything = Filter { place: TrashScope::Anywhere, ..Filter::default() };
     let heads = "CREATE TEMP TABLE heads AS SELECT head FROM stepwell.heads";
-    let seen = beside("gates, stats, du: all sessions", walk, &raw, heads);
-    assert_eq!(seen, counts.total());
+    let walk = |filter: &Filter| {
+        let query = Query { filter: filter.clone(), ..Query::default() };
+        well.sessions(query).filter(Result::is_ok).count() as u64
+    };
+    let seen = beside("stats: all sessions", || walk(&Filter::default()), &raw, heads);
+    assert_eq!(seen, all);
+    let heads = "CREATE TEMP TABLE heads_2 AS SELECT head FROM stepwell.heads";
+    let seen = beside("du: those in the trash, too", || walk(&everything), &raw, heads);
+    assert_eq!(seen, all);
     let used = beside(
         "du",
         || store.disk_use().unwrap(),
@@ -160,18 +208,78 @@ fn a_large_store_answers_what_a_small_one_does() {
         "SELECT sum(length(body)) FROM stepwell.events",
     );
     assert!(used.events > 0);
-    let targets: Vec<Target> =
-        (0..own).map(|n| format!("own-{n}").parse::<SessionId>().unwrap().into()).collect();
-    let trashed = beside(
-        &format!("cleanup of {own}"),
-        || store.trash(&targets).unwrap(),
-        &raw,
-        "UPDATE stepwell.heads SET trashed = 1 WHERE trashed IS NOT NULL",
+    let policy = Policy { keep_last: usize::try_from(all - old).ok(), ..Policy::default() };
+    let rewritten = "UPDATE stepwell.heads SET trashed = 1 WHERE updated < 0";
+    let clean = || well.clean_up(&well.plan_cleanup(&policy).unwrap()).unwrap();
+    let trashed = beside(&format!("cleanup of {old}"), clean, &raw, rewritten);
+    assert_eq!((trashed.taken.len() as u64, trashed.left.len()), (old, 0));
+    let gone = format!(
+        "BEGIN; DELETE FROM stepwell.events WHERE session IN (SELECT session FROM stepwell.heads \
+         WHERE trashed IS NULL ORDER BY session LIMIT {old}); ROLLBACK"
     );
-    assert_eq!(trashed.taken.len() as u64, own);
-    let purged =
-        beside(&format!("trash empty of {own}"), || store.purge(&targets).unwrap(), &raw, count);
-    assert_eq!(purged.taken.len() as u64, own);
-    let anywhere = Filter { place: TrashScope::Anywhere, ..Filter::default() };
-    assert_eq!(store.count(&anywhere).unwrap().total(), all.div_ceil(MODELS) * MODELS);
+    let empty = || well.empty_trash(Duration::ZERO).unwrap();
+    let purged = beside(&format!("trash empty of {old}"), empty, &raw, &gone);
+    assert_eq!((purged.taken.len() as u64, purged.left.len()), (old, 0));
+    assert_eq!(store.count(&everything).unwrap().total(), all - old);
+    let rows = Filter { rows: LedgerRows::Included, ..everything };
+    assert_eq!(store.count(&rows).unwrap().total(), all, "each left its row behind");
+    plans(&store, &raw);
+}
+
+/// The newest sessions, a lease and an append use indexes only, and how often the update of a head
+/// leaves its indexes alone.
+#[expect(clippy::print_stdout, reason = "the long form is read")]
+fn plans(store: &PostgresStore, raw: &Raw) {
+    raw.run("ANALYZE stepwell.heads, stepwell.sessions, stepwell.leases");
+    let recorder = Recorder::default();
+    let id: SessionId = "own-1".parse().unwrap();
+    let claim = LeaseRequest { holder: SystemProcesses.this(), ttl: LEASE_TTL };
+    let lease = recorder.hear(|| {
+        store.list(&Query { limit: 50, ..Query::default() }).unwrap();
+        let lease = store.acquire(&id, &claim).unwrap();
+        say(store, &lease, 1);
+        lease
+    });
+    raw.run("SET plan_cache_mode = force_generic_plan");
+    for (n, (sql, types)) in recorder.heard().iter().enumerate() {
+        if is_control(sql) || !sql.contains("stepwell.") {
+            continue;
+        }
+        let plan = explained(raw, n, (sql, types));
+        if sessions() > SHORT {
+            println!("{sql}\n{plan}\n");
+            for table in ["heads", "sessions", "events"] {
+                assert!(!plan.contains(&format!("Seq Scan on {table}")), "{sql}\n{plan}");
+            }
+        }
+    }
+    let updates =
+        "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'heads'";
+    raw.run("SELECT pg_stat_reset()");
+    say(store, &lease, 500);
+    raw.run("SELECT pg_stat_force_next_flush()");
+    println!("updates of heads, and those that left the indexes alone: {:?}", raw.ask(updates));
+    store.release(&lease).unwrap();
+}
+
+fn say(store: &PostgresStore, lease: &Lease, times: u32) {
+    for _ in 0..times {
+        let events = vec![Message::user("said").into()];
+        let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
+        let append = Append { session, epoch, expected: None, events: events.into() };
+        store.batch(vec![Write::Append(append)]).unwrap();
+    }
+}
+
+/// The plan of a statement, whatever its values are.
+fn explained(raw: &Raw, n: usize, (sql, types): (&str, &str)) -> String {
+    let count = types.split(", ").filter(|it| !it.is_empty()).count();
+    let nulls = vec!["NULL"; count].join(", ");
+    let (types, values) = match count {
+        0 => (String::new(), String::new()),
+        _ => (format!("({types})"), format!("({nulls})")),
+    };
+    raw.run(&format!("PREPARE large{n}{types} AS {sql}"));
+    let lines = raw.ask(&format!("EXPLAIN EXECUTE large{n}{values}"));
+    lines.into_iter().map(|line| line.concat()).collect::<Vec<_>>().join("\n")
 }

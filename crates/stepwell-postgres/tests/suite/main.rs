@@ -12,6 +12,7 @@ mod raw;
 mod refusals;
 mod servers;
 mod sharing;
+mod statements;
 mod tenants;
 mod trips;
 mod writers;

@@ -1,7 +1,7 @@
 //! A connection beside the store's, for what a store never does.
 
 use tokio::runtime::{Builder, Runtime};
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 use crate::servers::server;
 
@@ -18,6 +18,19 @@ impl Raw {
         let (client, connection) = runtime.block_on(tokio_postgres::connect(&url, NoTls)).unwrap();
         drop(runtime.spawn(connection));
         Self { runtime, client }
+    }
+
+    /// The columns of each row that the last of some statements answers with, as texts.
+    pub(crate) fn ask(&self, sql: &str) -> Vec<Vec<String>> {
+        let messages = self.runtime.block_on(self.client.simple_query(sql)).unwrap();
+        let row = |message| match message {
+            SimpleQueryMessage::Row(row) => {
+                let column = |n| row.get(n).unwrap_or_default().to_owned();
+                Some((0..row.len()).map(column).collect())
+            }
+            _ => None,
+        };
+        messages.into_iter().filter_map(row).collect()
     }
 
     /// Runs statements.

@@ -285,6 +285,66 @@ fn epochs_never_go_back() {
 }
 
 #[test]
+fn a_session_that_a_member_deletes_and_makes_again_goes_on_with_its_epochs() {
+    let server = server();
+    let (role, address) = member(fresh(&server.url()).namespace());
+    let (old, new) =
+        (PostgresStore::open(address.clone()).unwrap(), PostgresStore::open(address).unwrap());
+    let (old, new): (&dyn Store, &dyn Store) = (&old, &new);
+    let id: SessionId = "a".parse().unwrap();
+    let claim = || LeaseRequest { holder: SystemProcesses.this(), ttl: Duration::from_secs(60) };
+    let make = |store: &dyn Store, claim| {
+        let created = Created::new("a".parse().unwrap(), "t");
+        store.write(Write::Create(Create { created, event_id: None, at: None, claim }))
+    };
+    let say = |lease: &stepwell::store::Lease| {
+        let events = vec![Message::user("said").into()];
+        let (session, epoch) = (lease.session.clone(), Some(lease.epoch));
+        old.write(Write::Append(Append { session, epoch, expected: None, events: events.into() }))
+    };
+    let first = make(old, Some(claim())).unwrap().lease.unwrap();
+    say(&first).unwrap();
+    // The session's row takes its head and its lease along, and nothing takes the epoch.
+    server.sql_as(&role, "DELETE FROM stepwell.sessions").unwrap();
+    assert!(matches!(say(&first), Err(Error::NoSession(_))));
+    let second = make(new, Some(claim())).unwrap().lease.unwrap();
+    assert!(second.epoch > first.epoch, "{second:?}");
+    assert!(matches!(say(&first), Err(Error::Fenced { .. })));
+    // Also where it is made without a lease, and by raw SQL.
+    server.sql_as(&role, "DELETE FROM stepwell.sessions").unwrap();
+    make(new, None).unwrap();
+    let team = "(SELECT id FROM stepwell.namespaces)";
+    let key = "(SELECT key FROM stepwell.sessions)";
+    for sql in [
+        format!(
+            "INSERT INTO stepwell.leases (namespace, session, epoch) VALUES ({team}, {key}, 1)"
+        ),
+        format!(
+            "INSERT INTO stepwell.leases (namespace, session, epoch, holder, expires) \
+             VALUES ({team}, {key}, 1, '{{}}', 1) ON CONFLICT (namespace, session) \
+             DO UPDATE SET epoch = 1, holder = excluded.holder"
+        ),
+        "UPDATE stepwell.leases SET epoch = epoch + 2".to_owned(),
+        "DELETE FROM stepwell.epochs".to_owned(),
+        "UPDATE stepwell.epochs SET epoch = 0".to_owned(),
+        "SELECT * FROM stepwell.epochs".to_owned(),
+        format!("INSERT INTO stepwell.epochs VALUES ({team}, 'a', 0)"),
+        "DROP TRIGGER noted ON stepwell.leases".to_owned(),
+        "ALTER TABLE stepwell.leases DISABLE TRIGGER ALL".to_owned(),
+    ] {
+        let said = server.sql_as(&role, &sql).expect_err(&sql);
+        let refusals = ["permission denied", "does not go back", "must be owner", "duplicate key"];
+        assert!(refusals.iter().any(|refusal| said.contains(refusal)), "{sql}: {said}");
+    }
+    let third = new.acquire(&id, &claim()).unwrap();
+    assert!(third.epoch > second.epoch, "{third:?}");
+    for stale in [&first, &second] {
+        assert!(matches!(say(stale), Err(Error::Fenced { .. })));
+    }
+    assert!(new.maintain().verify(&id).unwrap().is_sound());
+}
+
+#[test]
 fn who_wrote_an_event_is_what_the_server_says() {
     let name = fresh(&server().url()).namespace().to_owned();
     let (role, address) = member(&name);

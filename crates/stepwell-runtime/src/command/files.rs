@@ -36,6 +36,7 @@ pub(super) fn list(well: &Stepwell, id: &SessionId, path: Option<String>) -> Res
 impl Runtime {
     /// What the model would be sent.
     pub(super) fn context_of(&self, well: &Stepwell, id: &SessionId) -> Result<ModelView> {
+        well.refuse_altered(id)?;
         inspect::model_view(self, well, id, &Viewed::default())
     }
 
@@ -46,6 +47,7 @@ impl Runtime {
         export: Export,
     ) -> Result<Exported> {
         let Export { format, path, folder, existing, length } = export;
+        well.refuse_altered(id)?;
         let Some(writer) = format.writer() else {
             let why = format!("{format} is read, and not written");
             let formats = stepwell::Remedy::List(stepwell::error::Listing::Formats);

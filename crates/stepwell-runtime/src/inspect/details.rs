@@ -96,6 +96,7 @@ pub fn details(well: &Stepwell, id: &SessionId, depth: Depth) -> Result<Details>
         Ok(facts) => (facts, None),
         Err(error) => (Vec::new(), Some(error)),
     };
+    let unread = unread.or_else(|| well.refuse_altered(id).err());
     let with_subagents = spent_with_subagents(well, &info)?;
     let lanes = well.store().lanes(id).unwrap_or_default();
     let family = match depth {

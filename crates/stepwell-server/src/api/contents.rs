@@ -177,6 +177,7 @@ fn written(look: &Look<'_>, name: &str, up_to: Option<Seq>) -> Result<Download> 
         Problem::invalid(format!("{name} is not written as one file")).at("format")
     })?;
     let mut bytes = Vec::new();
+    look.well().refuse_altered(&id)?;
     let head = look.well().info(&id)?.head;
     let estimate = Estimates::new(look.runtime().workspace()).of(&head, &head.spent);
     let wishes = Wishes { estimate, up_to, ..Wishes::default() };

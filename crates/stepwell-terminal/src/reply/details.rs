@@ -25,10 +25,13 @@ pub(super) fn page(page: &SessionPage, style: &Style) -> Rendered {
     describe(page, style, &mut answer.lines);
     lists(page, style, &mut answer.lines);
     last_messages(page, style, &mut answer.lines);
-    if is_cut(page) {
+    let is_readable = page.details.unread.is_none();
+    if is_readable && is_cut(page) {
         answer = answer.hint(format!("hint: stepwell show {id} --json has long values whole"));
     }
-    answer.notes.extend(wording::half_rewound(&page.details.info));
+    if is_readable {
+        answer.notes.extend(wording::half_rewound(&page.details.info));
+    }
     if let Some(damage) = &page.damage {
         let (seq, readable, what) = (damage.seq, damage.seq.prev(), &damage.what);
         return answer.note(match seq == Seq::ZERO {

@@ -75,6 +75,24 @@ impl Stepwell {
             let heads: Vec<Head> = taken.map(|it| it.head).collect();
             self.enter(heads, &mut ledger)?;
         }
+        self.finish(ledger)
+    }
+
+    /// What came of some sessions.
+    fn came_of(&self, heads: Vec<Head>) -> Result<Ledger> {
+        let mut ledger = Ledger::default();
+        let mut heads = heads.into_iter();
+        loop {
+            let page: Vec<Head> = heads.by_ref().take(PAGE).collect();
+            if page.is_empty() {
+                return self.finish(ledger);
+            }
+            self.enter(page, &mut ledger)?;
+        }
+    }
+
+    /// Adds what subagents spent, and brings the rows into their order.
+    fn finish(&self, mut ledger: Ledger) -> Result<Ledger> {
         let ids: Vec<SessionId> = ledger.rows.iter().map(|row| row.head.id.clone()).collect();
         let subagents = self.subagents_of(&ids)?;
         for row in &mut ledger.rows {

@@ -49,6 +49,19 @@ impl Stepwell {
         }
     }
 
+    /// Refuses a log that lacks what the user saw of it. It costs a look at one event, and so is for
+    /// whoever reads or shares a log; [`recognise`](Self::recognise) is for whoever goes on with one.
+    ///
+    /// # Errors
+    /// [`Error::Altered`], if what the user saw is not there.
+    pub fn refuse_altered(&self, id: &SessionId) -> Result<()> {
+        let Some(seen) = self.notes().seen(id) else { return Ok(()) };
+        match self.store().maintain().place(id, Some(seen.seq))? == Some(seen) {
+            true => Ok(()),
+            false => Err(Error::Altered(id.clone())),
+        }
+    }
+
     /// Notes that the user has seen a log up to its end.
     pub fn note_seen(&self, id: &SessionId) -> Result<()> {
         let end = self.store().maintain().place(id, None)?;

@@ -90,6 +90,7 @@ impl Stepwell {
     /// Creates a session that shares another one's events up to a seq, or all of them.
     pub fn fork(&self, parent: &SessionId, fork: impl Into<ForkAt>) -> Result<Session> {
         let ForkAt { at, begins } = fork.into();
+        self.refuse_altered(parent)?;
         let head = self.store().info(parent)?.head;
         let at = at.unwrap_or(head.seq);
         // A fork's own first event describes it, not its parent's.

@@ -3,6 +3,7 @@
 mod blob;
 mod checkpointer;
 mod conditions;
+mod erase;
 mod feed;
 mod file;
 mod functions;

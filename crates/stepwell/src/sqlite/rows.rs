@@ -18,7 +18,9 @@ use crate::model::{
     Digest, Driver, Epoch, EventId, Lane, Money, Origin, Owner, Seq, SessionId, Time,
 };
 use crate::store::query::RecordQuery;
-use crate::store::rows::{Base, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in};
+use crate::store::rows::{
+    Base, Inserted, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in,
+};
 use crate::store::{Damage, Facts, Order};
 
 /// The columns of a [`SessionRow`], in the order that [`read_session`] expects.
@@ -178,7 +180,7 @@ impl Rows for SqliteRows<'_> {
         self.one(&SESSION_BY_KEY, [key], read_session)
     }
 
-    fn insert_session(&self, row: &SessionRow) -> Result<Key> {
+    fn insert_session(&self, row: &SessionRow) -> Result<Inserted> {
         let parent = row.head.origin.parent();
         let subagent = matches!(row.head.origin, Origin::Subagent { .. });
         let head = json(&row.head);
@@ -217,7 +219,9 @@ impl Rows for SqliteRows<'_> {
                 row.head.scope,
             ],
         )?;
-        Ok(self.conn.last_insert_rowid())
+        let key = self.conn.last_insert_rowid();
+        let last_epoch = super::erase::go_on_with_epochs(self, key, &row.head.id)?;
+        Ok(Inserted { key, last_epoch })
     }
 
     fn update_session(&self, row: &SessionRow) -> Result<()> {
@@ -566,20 +570,8 @@ impl Rows for SqliteRows<'_> {
         Ok(())
     }
 
-    fn erase(&self, key: Key) -> Result<()> {
-        let (from, to) = (pos(key, Seq::ZERO), pos(key, Seq::MAX));
-        super::search::forget(self, from, to)?;
-        blob::detach(self, from, to)?;
-        self.run("DELETE FROM events WHERE pos BETWEEN ?1 AND ?2", [from, to])?;
-        self.drop_snapshots(key)?;
-        self.run("DELETE FROM lanes WHERE session = ?1", [key])?;
-        self.run("DELETE FROM leases WHERE session = ?1", [key])?;
-        let removed = format!(
-            "INSERT INTO removed (change, id) SELECT {NEXT_CHANGE}, id FROM sessions WHERE key = ?1"
-        );
-        self.run(&removed, [key])?;
-        self.run("DELETE FROM sessions WHERE key = ?1", [key])?;
-        Ok(())
+    fn erase(&self, keys: &[Key]) -> Result<()> {
+        keys.iter().try_for_each(|key| super::erase::erase(self, *key))
     }
 
     fn reindex(&self, row: &SessionRow) -> Result<()> {

@@ -33,6 +33,7 @@ pub(super) const OBJECTS: &[(&str, &str)] = &[
     ("index", "sessions_updated"),
     ("table", "blobs"),
     ("table", "docs"),
+    ("table", "epochs"),
     ("table", "events"),
     ("table", "lanes"),
     ("table", "leases"),
@@ -146,6 +147,11 @@ CREATE TABLE leases (
     expires INTEGER
 ) STRICT;
 CREATE INDEX leases_held ON leases (expires) WHERE holder IS NOT NULL;
+
+CREATE TABLE epochs (
+    id    TEXT PRIMARY KEY,
+    epoch INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE snapshots (
     pos   INTEGER PRIMARY KEY,

@@ -235,7 +235,8 @@ pub struct Create {
     pub event_id: Option<EventId>,
     /// When it began, if not now.
     pub at: Option<Time>,
-    /// The lease to acquire in the same transaction, under [`Epoch::FIRST`].
+    /// The lease to acquire in the same transaction: under [`Epoch::FIRST`], or the epoch after the
+    /// newest that a session with this id ever had.
     pub claim: Option<LeaseRequest>,
 }
 

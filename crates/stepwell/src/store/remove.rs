@@ -1,6 +1,6 @@
 //! Trash, restore, purge and repair.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::query::TrashScope;
 use super::read::{self, find};
@@ -11,30 +11,32 @@ use crate::log::Head;
 use crate::model::{Digest, Origin, Seq, SessionId};
 use crate::store::lease::LeaseInfo;
 
+/// How many sessions are looked up, and erased, at a time.
+const AT_ONCE: usize = 1_000;
+
 /// Moves sessions to the trash, with their subagents' sessions.
 pub fn trash(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {
-    let ids: Vec<SessionId> = targets.iter().map(|target| target.id.clone()).collect();
-    let parents = rows.parents_among(&ids)?;
-    let judge = |target: &Target| judge(rows, world, target, |id| parents.contains(id));
-    // Rows are written together: one statement is cheaper than one per row.
-    let mut going = BTreeSet::new();
-    let removal = each(targets, |target, removal| {
-        let mut family = judge(target)?;
-        if family.iter().any(|member| going.contains(&member.key)) {
-            write_trashed(rows, world, &mut going)?;
-            family = judge(target)?;
-        }
-        if family[0].trashed_at.is_some() {
-            return Err(Error::Trashed(target.id.clone()));
-        }
-        for member in family.into_iter().filter(|member| member.trashed_at.is_none()) {
-            going.insert(member.key);
-            removal.taken.push(member.head.id);
-        }
-        Ok(())
-    })?;
-    write_trashed(rows, world, &mut going)?;
-    Ok(removal)
+    in_batches(targets, |targets| {
+        let mut known = Known::of(rows, world, targets)?;
+        let mut going = BTreeSet::new();
+        let removal = each(targets, |target, removal| {
+            let mut family = known.judge(target)?;
+            if family.iter().any(|member| going.contains(&member.key)) {
+                write_trashed(rows, world, &mut going)?;
+                family = known.judge(target)?;
+            }
+            if family[0].trashed_at.is_some() {
+                return Err(Error::Trashed(target.id.clone()));
+            }
+            for member in family.into_iter().filter(|member| member.trashed_at.is_none()) {
+                going.insert(member.key);
+                removal.taken.push(member.head.id);
+            }
+            Ok(())
+        })?;
+        write_trashed(rows, world, &mut going)?;
+        Ok(removal)
+    })
 }
 
 fn write_trashed(rows: &dyn Rows, world: TxnContext<'_>, going: &mut BTreeSet<Key>) -> Result<()> {
@@ -42,8 +44,80 @@ fn write_trashed(rows: &dyn Rows, world: TxnContext<'_>, going: &mut BTreeSet<Ke
     if keys.is_empty() { Ok(()) } else { rows.set_trashed(&keys, world.now) }
 }
 
-/// Restores sessions from the trash, with the subagents' sessions that were moved there together
-/// with them.
+/// Does something to some targets at a time.
+fn in_batches(
+    targets: &[Target],
+    act: impl FnMut(&[Target]) -> Result<Removal>,
+) -> Result<Removal> {
+    targets.chunks(AT_ONCE).map(act).try_fold(Removal::default(), |mut all, some| {
+        let Removal { taken, left } = some?;
+        all.taken.extend(taken);
+        all.left.extend(left);
+        Ok(all)
+    })
+}
+
+/// What is known of some targets before the first of them is judged: most need no other look.
+struct Known<'a> {
+    rows: &'a dyn Rows,
+    world: TxnContext<'a>,
+    /// Those that may have subagents.
+    parents: BTreeSet<SessionId>,
+    /// Each as it was read, until it is judged.
+    read: HashMap<SessionId, SessionRow>,
+}
+
+impl<'a> Known<'a> {
+    fn of(rows: &'a dyn Rows, world: TxnContext<'a>, targets: &[Target]) -> Result<Self> {
+        let ids: Vec<SessionId> = targets.iter().map(|target| target.id.clone()).collect();
+        let parents = rows.parents_among(&ids)?;
+        let named = |row: SessionRow| (row.head.id.clone(), row);
+        let read = rows.sessions(&ids)?.into_iter().map(named).collect();
+        Ok(Self { rows, world, parents, read })
+    }
+
+    /// The session and its subagents' sessions, itself first, if they may go: none of them runs,
+    /// and the session is still where it was judged.
+    fn judge(&mut self, target: &Target) -> Result<Vec<SessionRow>> {
+        let row = match self.read.remove(&target.id) {
+            Some(row) => row,
+            None => find(self.rows, &target.id)?,
+        };
+        if let Some(expected) = target.unless_past.filter(|seq| *seq != row.head.seq) {
+            let (session, actual) = (target.id.clone(), row.head.seq);
+            return Err(Error::UnexpectedSeq { session, expected, actual });
+        }
+        let elsewhere = match target.place {
+            TrashScope::Kept if row.trashed_at.is_some() => Some("it is in the trash"),
+            TrashScope::Trash if row.trashed_at.is_none() => Some("it is not in the trash"),
+            _ => None,
+        };
+        let refuse = |session: &SessionId, why: &str| Error::Illegal {
+            session: session.clone(),
+            kind: "a removal".to_owned(),
+            why: why.to_owned(),
+        };
+        if let Some(why) = elsewhere {
+            return Err(refuse(&target.id, why));
+        }
+        let may_be_parent = self.parents.contains(&target.id);
+        let family = if may_be_parent { family(self.rows, row)? } else { vec![row] };
+        if let Some(pinned) = family.iter().find(|member| member.head.pinned)
+            && target.unless_past.is_some()
+        {
+            return Err(refuse(&pinned.head.id, "it is pinned"));
+        }
+        for member in &family {
+            if let Some(LeaseInfo { holder, expires, .. }) = member.runner(self.world) {
+                let session = member.head.id.clone();
+                return Err(Error::Held { session, holder: Box::new(holder), expires });
+            }
+        }
+        Ok(family)
+    }
+}
+
+/// Brings sessions back from the trash, with the subagents that went with them.
 pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
     let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
     each(&targets, |target, removal| {
@@ -53,7 +127,7 @@ pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
             let kind = "a restore".to_owned();
             return Err(Error::Illegal { session: target.id.clone(), kind, why });
         };
-        // A subagent's session cannot be restored without its parent.
+        // A subagent's session is found below its parent, or not at all.
         if let Origin::Subagent { parent } = &row.head.origin
             && find(rows, parent).is_ok_and(|parent| parent.trashed_at.is_some())
         {
@@ -72,24 +146,82 @@ pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
 
 /// Erases sessions for good, with their subagents' sessions.
 pub fn purge(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Result<Removal> {
-    each(targets, |target, removal| {
-        let family = judge(rows, world, target, |_| true)?;
-        let trashed = family[0].trashed_at.is_some();
-        for member in family {
-            // A subagent's session that was restored stays when the rest of the family is purged.
-            if trashed && member.trashed_at.is_none() {
-                continue;
+    in_batches(targets, |targets| {
+        let mut known = Known::of(rows, world, targets)?;
+        let mut going = Going::of(&known)?;
+        let removal = each(targets, |target, removal| {
+            let mut family = known.judge(target)?;
+            if family.iter().any(|member| going.keys.contains(&member.key)) {
+                going.erase()?;
+                family = known.judge(target)?;
             }
-            hand_over(rows, &member)?;
-            rows.erase(member.key)?;
-            removal.taken.push(member.head.id);
-        }
-        Ok(())
+            let trashed = family[0].trashed_at.is_some();
+            for member in family {
+                // What was brought back from the trash stays when the rest of it goes.
+                if trashed && member.trashed_at.is_none() {
+                    continue;
+                }
+                if going.take(&member)? == Heirs::Some {
+                    // What was read of them is no longer so.
+                    known.read.clear();
+                }
+                removal.taken.push(member.head.id);
+            }
+            Ok(())
+        })?;
+        going.erase()?;
+        Ok(removal)
     })
 }
 
-/// Acts on each target. If a target is refused, it is left and reported. Errors of the store end
-/// the whole operation.
+/// Are there forks that took over a session's events?
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Heirs {
+    Some,
+    None,
+}
+
+/// Sessions that are about to be erased together.
+struct Going<'a> {
+    rows: &'a dyn Rows,
+    keys: BTreeSet<Key>,
+    /// Those of which it is known that no fork shares their events.
+    unshared: BTreeSet<Key>,
+}
+
+impl<'a> Going<'a> {
+    fn of(known: &Known<'a>) -> Result<Self> {
+        let rows = known.rows;
+        let mut unshared: BTreeSet<Key> = known.read.values().map(|row| row.key).collect();
+        let keys: Vec<Key> = unshared.iter().copied().collect();
+        for forked in rows.forked_among(&keys)? {
+            unshared.remove(&forked);
+        }
+        Ok(Self { rows, keys: BTreeSet::new(), unshared })
+    }
+
+    fn take(&mut self, row: &SessionRow) -> Result<Heirs> {
+        let mut heirs = Heirs::None;
+        if !self.unshared.contains(&row.key) && !self.rows.forks(row.key)?.is_empty() {
+            // A fork that goes too is no heir.
+            self.erase()?;
+            // Whoever shares events now may be shared from now on.
+            self.unshared.clear();
+            hand_over(self.rows, row)?;
+            heirs = Heirs::Some;
+        }
+        self.keys.insert(row.key);
+        Ok(heirs)
+    }
+
+    fn erase(&mut self) -> Result<()> {
+        let keys: Vec<Key> = std::mem::take(&mut self.keys).into_iter().collect();
+        if keys.is_empty() { Ok(()) } else { self.rows.erase(&keys) }
+    }
+}
+
+/// Does something to each target. What one target refuses leaves it, and is told; what
+/// the store refuses ends all.
 fn each(
     targets: &[Target],
     mut act: impl FnMut(&Target, &mut Removal) -> Result<()>,
@@ -111,51 +243,10 @@ fn each(
     Ok(removal)
 }
 
-/// The session and its subagents' sessions, if they may be removed: none of them runs, and the
-/// session has not changed since it was judged.
-fn judge(
-    rows: &dyn Rows,
-    world: TxnContext<'_>,
-    target: &Target,
-    may_be_parent: impl Fn(&SessionId) -> bool,
-) -> Result<Vec<SessionRow>> {
-    let row = find(rows, &target.id)?;
-    if let Some(expected) = target.unless_past.filter(|seq| *seq != row.head.seq) {
-        let (session, actual) = (target.id.clone(), row.head.seq);
-        return Err(Error::UnexpectedSeq { session, expected, actual });
-    }
-    let elsewhere = match target.place {
-        TrashScope::Kept if row.trashed_at.is_some() => Some("it is in the trash"),
-        TrashScope::Trash if row.trashed_at.is_none() => Some("it is not in the trash"),
-        _ => None,
-    };
-    let refuse = |session: &SessionId, why: &str| Error::Illegal {
-        session: session.clone(),
-        kind: "a removal".to_owned(),
-        why: why.to_owned(),
-    };
-    if let Some(why) = elsewhere {
-        return Err(refuse(&target.id, why));
-    }
-    let family = if may_be_parent(&target.id) { family(rows, row)? } else { vec![row] };
-    if let Some(pinned) = family.iter().find(|member| member.head.pinned)
-        && target.unless_past.is_some()
-    {
-        return Err(refuse(&pinned.head.id, "it is pinned"));
-    }
-    for member in &family {
-        if let Some(LeaseInfo { holder, expires, .. }) = member.runner(world) {
-            let session = member.head.id.clone();
-            return Err(Error::Held { session, holder: Box::new(holder), expires });
-        }
-    }
-    Ok(family)
-}
-
-/// A session and its subagents' sessions, the session first.
+/// A session and its subagents' sessions, itself first.
 fn family(rows: &dyn Rows, row: SessionRow) -> Result<Vec<SessionRow>> {
     let mut below = rows.subagents(&row.head.id)?;
-    // A store cannot create a cycle; in a forged one, a session is its own subagent.
+    // A circle cannot be made through a store; in a forged one it is its own subagent.
     below.retain(|key| *key != row.key);
     let mut family = vec![row];
     for key in below {
@@ -164,8 +255,8 @@ fn family(rows: &dyn Rows, row: SessionRow) -> Result<Vec<SessionRow>> {
     Ok(family)
 }
 
-/// Moves shared events to the fork that shares the most. The other forks then share that fork's
-/// copy, so a shared prefix exists until its last user is purged.
+/// Events that forks share go to the fork that shares most of them; the others
+/// share them there from now on. So a shared prefix lives until its last user.
 fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
     let forks = rows.forks(row.key)?;
     let Some(heir) = forks.iter().copied().max_by_key(|fork| (fork.at, -fork.key)) else {
@@ -174,7 +265,7 @@ fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
     rows.adopt(heir, row)?;
     let own = row.own_from();
     for fork in forks.iter().filter(|fork| fork.key != heir.key) {
-        // Forks below this session's own events share an ancestor's rows.
+        // A fork from below this session's own events shares them further down.
         if fork.at >= own {
             rows.rebase(fork.key, Base { key: heir.key, at: fork.at })?;
         }

@@ -50,7 +50,8 @@ pub struct Base {
     pub at: Seq,
 }
 
-/// A lease's row. It stays after the lease ends, so that epochs never repeat.
+/// A lease's row. It stays after the lease ends, and its epoch after the session is erased, so that
+/// epochs never repeat.
 #[derive(Clone, Debug)]
 pub struct LeaseRow {
     /// The newest epoch.
@@ -126,14 +127,27 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// What a store says of a session's row that it inserted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inserted {
+    /// Its number.
+    pub key: Key,
+    /// The newest epoch of a session that bore the same id before. Leases go on from there.
+    pub last_epoch: Option<Epoch>,
+}
+
 /// Access to a store's rows within one transaction.
 pub trait Rows {
     /// A session's row.
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
     /// The row of the session with this number.
     fn session_by_key(&self, key: Key) -> Result<Option<SessionRow>>;
-    /// Inserts a row and returns its number; the one in the row is ignored.
-    fn insert_session(&self, row: &SessionRow) -> Result<Key>;
+    /// The rows of those of some sessions that are there, in any order.
+    fn sessions(&self, ids: &[SessionId]) -> Result<Vec<SessionRow>> {
+        ids.iter().filter_map(|id| self.session(id).transpose()).collect()
+    }
+    /// Inserts a row; its own key and lease are ignored.
+    fn insert_session(&self, row: &SessionRow) -> Result<Inserted>;
     /// Writes a session's row, without its lease.
     fn update_session(&self, row: &SessionRow) -> Result<()>;
     /// Marks sessions as in the trash since `when`.
@@ -202,8 +216,13 @@ pub trait Rows {
     fn adopt(&self, fork: Base, from: &SessionRow) -> Result<()>;
     /// Makes a fork share another session's events from now on.
     fn rebase(&self, fork: Key, base: Base) -> Result<()>;
-    /// Removes a session with all its rows, and the blobs that only it named.
-    fn erase(&self, key: Key) -> Result<()>;
+    /// Which of some sessions may have forks? Naming one that has none costs a look.
+    fn forked_among(&self, keys: &[Key]) -> Result<BTreeSet<Key>> {
+        Ok(keys.iter().copied().collect())
+    }
+    /// Removes sessions with all their rows, and the blobs that only they named. The newest epoch of
+    /// each is kept for a session that comes to bear the same id.
+    fn erase(&self, keys: &[Key]) -> Result<()>;
     /// Marks a session's part of the search index for rebuilding.
     fn reindex(&self, row: &SessionRow) -> Result<()>;
     /// Replaces all lanes of a session.

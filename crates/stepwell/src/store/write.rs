@@ -7,7 +7,7 @@ use super::admit::{Writer, admit, check_edit};
 use super::prune;
 use super::read::{self, find};
 use super::record::{check_epoch, check_expected, record, refuse_damaged};
-use super::rows::{Base, LeaseRow, Rows, SessionRow, TxnContext};
+use super::rows::{Base, Inserted, LeaseRow, Rows, SessionRow, TxnContext};
 use super::{Append, Create, LeaseRequest, Scrub, Write, Written};
 use crate::error::{Error, Result};
 use crate::failpoint::failpoint;
@@ -75,14 +75,17 @@ fn make(rows: &dyn Rows, world: TxnContext<'_>, create: Create) -> Result<Writte
         lane: None,
         lease: None,
     };
-    row.key = rows.insert_session(&row)?;
+    let Inserted { key, last_epoch } = rows.insert_session(&row)?;
+    row.key = key;
+    row.lease = last_epoch.map(|epoch| LeaseRow { epoch, held: None, login: None });
     for (lane, state) in &state.lanes {
         rows.put_lane(row.key, lane, state)?;
     }
     row.bytes = rows.insert_event(row.key, &sealed)?;
     rows.update_session(&row)?;
+    let epoch = last_epoch.map_or(Epoch::FIRST, Epoch::next);
     let lease = match claim {
-        Some(claim) => Some(hold(rows, row.key, &id, Epoch::FIRST, &claim, world)?),
+        Some(claim) => Some(hold(rows, key, &id, epoch, &claim, world)?),
         None => None,
     };
     Ok(Written { first: seq, last: seq, lease })

@@ -1,13 +1,16 @@
 //! Moving sessions to the trash, restoring and purging them, with their families.
 
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 
 use crate::error::{Error, Result};
 use crate::log::Head;
 use crate::model::{Edited, SessionId};
 use crate::sessions::{Acting, EmptyTrash, Stepwell};
-use crate::store::query::{Filter, LedgerRows, Query, TrashScope};
+use crate::store::query::{Family, Filter, LedgerRows, Query, TrashScope};
 use crate::store::{Order, Removal, SessionInfo, Target};
+
+/// How many sessions are erased from the trash at a time, so that others can write in between.
+const AT_ONCE: usize = 2_000;
 
 /// Can an interrupted rewind of a session still be finished? If the files are gone, it cannot, so
 /// nothing is lost with the session.
@@ -40,23 +43,73 @@ impl Stepwell {
     /// Purges sessions that have been in the trash for the given time. A session that has ended
     /// leaves its [row](crate::report::LedgerRow).
     pub fn empty_trash(&self, which: impl Into<EmptyTrash>) -> Result<Removal> {
-        let EmptyTrash { older_than, keep, commits } = which.into();
+        let which = which.into();
+        let mut removal = Removal::default();
+        // A session goes with those below it, of which its row tells: these have no turn before it.
+        for family in [Family::Roots, Family::Any] {
+            self.empty_trash_of(family, &which, &mut removal)?;
+        }
+        Ok(removal)
+    }
+
+    fn empty_trash_of(
+        &self,
+        family: Family,
+        which: &EmptyTrash,
+        removal: &mut Removal,
+    ) -> Result<()> {
+        let EmptyTrash { older_than, keep, commits } = which;
+        let left: HashSet<SessionId> = removal.left.iter().map(|(id, _)| id.clone()).collect();
+        let limit = self.now().minus(*older_than);
+        let is_due = |info: &SessionInfo| {
+            let id = &info.head.id;
+            info.trashed_at.is_some_and(|when| when <= limit)
+                && !keep.contains(id)
+                && !left.contains(id)
+        };
         let (place, rows) = (TrashScope::Trash, LedgerRows::Included);
-        let filter = Filter { place, rows, ..Filter::default() };
+        let filter = Filter { place, rows, family, ..Filter::default() };
         let query = Query { filter, order: Order::Oldest, ..Query::default() };
-        let limit = self.now().minus(older_than);
-        let sessions = self.store().list(&query)?.sessions.into_iter();
-        let due = sessions.filter(|s| s.trashed_at.is_some_and(|when| when <= limit));
-        let due = due.map(|s| s.head.id).filter(|id| !keep.contains(id));
-        let due: BTreeSet<SessionId> = due.collect();
-        self.leave_rows(&due, &commits)?;
-        let target = |id: SessionId| Target { place: TrashScope::Trash, ..Target::from(id) };
-        let targets: Vec<Target> = due.into_iter().map(target).collect();
-        let mut removal = self.store().maintain().purge(&targets)?;
-        // A subagent's session was purged with its parent, before its own turn.
-        removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));
-        for id in &removal.taken {
-            tracing::info!(session = %id, "session_purged");
+        let mut due = self.sessions(query).filter(|info| info.as_ref().map_or(true, is_due));
+        loop {
+            let some = due.by_ref().take(AT_ONCE).collect::<Result<Vec<SessionInfo>>>()?;
+            if some.is_empty() {
+                return Ok(());
+            }
+            let target = |info: &SessionInfo| Target {
+                place: TrashScope::Trash,
+                ..Target::from(info.head.id.clone())
+            };
+            let targets: Vec<Target> = some.iter().map(target).collect();
+            self.leave_rows(some, commits)?;
+            let Removal { taken, left } = self.store().maintain().purge(&targets)?;
+            for id in &taken {
+                self.forget_seen(id);
+                tracing::info!(session = %id, "session_purged");
+            }
+            removal.taken.extend(taken);
+            // A subagent's session went with its parent before its own turn came.
+            let left = left.into_iter().filter(|(_, why)| !matches!(why, Error::NoSession(_)));
+            removal.left.extend(left);
+        }
+    }
+
+    /// Erases sessions of the trash for good, with their subagents' sessions and with the rows that
+    /// they left behind. Those that are not in the trash are left.
+    pub fn purge_trashed(&self, ids: &[SessionId]) -> Result<Removal> {
+        let mut removal = Removal::default();
+        for some in ids.chunks(AT_ONCE) {
+            let target =
+                |id: &SessionId| Target { place: TrashScope::Trash, ..Target::from(id.clone()) };
+            let targets: Vec<Target> = some.iter().map(target).collect();
+            let Removal { taken, left } = self.store().maintain().purge(&targets)?;
+            self.erase_rows_of(&taken)?;
+            for id in &taken {
+                self.forget_seen(id);
+                tracing::info!(session = %id, "session_purged");
+            }
+            removal.taken.extend(taken);
+            removal.left.extend(left);
         }
         Ok(removal)
     }

@@ -1,9 +1,9 @@
 //! The row that a session leaves when it is emptied from the trash.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::LedgerRow;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::log::Head;
 use crate::model::LEDGER_SCOPE;
 use crate::model::{
@@ -11,8 +11,7 @@ use crate::model::{
     SessionId, Source, Status, StatusChanged, Task, TaskStatus, Time,
 };
 use crate::sessions::Stepwell;
-use crate::store::query::{Filter, Query, TrashScope};
-use crate::store::{Append, Create, SessionInfo, Target, Write};
+use crate::store::{Append, Create, Excerpt, SessionInfo, Target, Write};
 
 /// The start of a row's id, and of its source's id.
 pub const LEDGER_ROW: &str = "ledger-";
@@ -49,23 +48,48 @@ fn leaves_a_row(info: &SessionInfo) -> bool {
 }
 
 impl Stepwell {
-    /// Writes the rows of sessions that are about to be erased. `commits` holds how many commits
-    /// each made, if known. A damaged session leaves no row.
+    /// Writes the rows of sessions that are about to be erased, in one batch. `commits` holds how many
+    /// commits each made, if known. A damaged session leaves no row.
     pub(crate) fn leave_rows(
         &self,
-        going: &BTreeSet<SessionId>,
+        going: Vec<SessionInfo>,
         commits: &BTreeMap<SessionId, usize>,
     ) -> Result<()> {
-        let filter = Filter { place: TrashScope::Trash, ..Filter::default() };
-        let query = Query { filter, ..Query::default() };
-        let takes = |info: &SessionInfo| going.contains(&info.head.id) && leaves_a_row(info);
-        for row in self.entered(query, takes)?.rows {
+        let heads = going.into_iter().filter(leaves_a_row).map(|info| info.head).collect();
+        let named = |row: LedgerRow| Some((row_id(&row.head.id)?, row));
+        let rows: Vec<_> = self.came_of(heads)?.rows.into_iter().filter_map(named).collect();
+        let ids: Vec<SessionId> = rows.iter().map(|(id, _)| id.clone()).collect();
+        // Of sessions that were erased before and came back.
+        self.erase_rows(ids)?;
+        let writes = rows.into_iter().flat_map(|(id, row)| {
             let made = commits.get(&row.head.id).copied();
-            let Some(id) = row_id(&row.head.id) else { continue };
-            self.erase_row(&id)?;
-            self.store().batch(self.writes_of(id, row, made))?;
+            self.writes_of(id, row, made)
+        });
+        let writes: Vec<Write> = writes.collect();
+        if !writes.is_empty() {
+            self.store().batch(writes)?;
         }
         Ok(())
+    }
+
+    /// Erases the rows that some sessions left behind, as far as there are any.
+    pub(crate) fn erase_rows_of(&self, sessions: &[SessionId]) -> Result<()> {
+        self.erase_rows(sessions.iter().filter_map(row_id).collect())
+    }
+
+    fn erase_rows(&self, ids: Vec<SessionId>) -> Result<()> {
+        self.rows_among(ids)?.iter().try_for_each(|row| self.erase_row(row))
+    }
+
+    /// Those of some rows that are there.
+    fn rows_among(&self, ids: Vec<SessionId>) -> Result<Vec<SessionId>> {
+        let wanted = Excerpt { keyed: &[], last: &[] };
+        let found = self.store().excerpts(&ids, &wanted)?;
+        let is_there = |(id, events): (SessionId, Result<_>)| match events {
+            Err(Error::NoSession(_)) => None,
+            _ => Some(id),
+        };
+        Ok(ids.into_iter().zip(found).filter_map(is_there).collect())
     }
 
     /// Erases a session's row, if there is one.
