@@ -218,7 +218,7 @@ fn untouchable(path: &str, target: &FileState, left: &FileState) -> Option<Strin
         (FileState::NotCaptured { .. }, _) | (_, FileState::NotCaptured { .. })
     ) && names.any(odd)
     {
-        return Some("it is no path within the workspace".to_owned());
+        return Some("it is not a path within the workspace".to_owned());
     }
     let hidden = |text: &str| text.contains("[redacted:");
     let link = |state: &FileState| matches!(state, FileState::Symlink { target } if hidden(target));

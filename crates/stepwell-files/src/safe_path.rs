@@ -95,7 +95,7 @@ impl SafePath {
     /// absent.
     pub fn exact(root: &Root, path: &str) -> Result<Exact, String> {
         if path.is_empty() || path.contains('\0') || path.split('/').any(is_odd) {
-            return Err(format!("{path:?} is no path within the workspace"));
+            return Err(format!("{path:?} is not a path within the workspace"));
         }
         let mut walk = Walk::begin(root, path)?;
         walk.push_front(Path::new(path))?;

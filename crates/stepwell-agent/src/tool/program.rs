@@ -82,7 +82,7 @@ impl Arguments {
 
 /// Parses a URL under which a program may be checked: on this machine, over plain HTTP.
 pub fn check_local_url(text: &str) -> Result<Url, String> {
-    let refuse = || Err(format!("{text:?} is not an http URL of this machine"));
+    let refuse = || Err(format!("{text:?} is not an http address of this machine"));
     let Ok(url) = Url::parse(text.trim()) else { return refuse() };
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());

@@ -58,7 +58,7 @@ pub(super) fn text(bytes: Vec<u8>) -> Result<String, String> {
     let len = bytes.len();
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
-        _ => Err(format!("the file is binary ({}), not UTF-8 text", counted(len, "byte"))),
+        _ => Err(format!("it is a binary file ({}), not UTF-8 text", counted(len, "byte"))),
     }
 }
 

@@ -70,7 +70,7 @@ impl List {
             list.read(models).map_err(|error| format!("{provider}: {error}"))?;
         }
         let dated = list.made.len() == 10 && list.made.is_ascii();
-        if dated { Ok(list) } else { Err(format!("made: {:?} is no day", list.made)) }
+        if dated { Ok(list) } else { Err(format!("made: {:?} is not a date", list.made)) }
     }
 
     /// The day on which the list was made, such as `2026-11-16`.

@@ -81,7 +81,7 @@ impl Settings {
             if key.starts_with("includeif.") && matches!(&*scope, "local" | "worktree") {
                 return Err(format!(
                     "the repository's git configuration includes {value:?} under a condition, so \
-                     that nobody can say which programs it names; remove that to use git here"
+                     the programs that it names are unknown; remove the condition to use git here"
                 ));
             }
             if replacement(&key).is_none() {

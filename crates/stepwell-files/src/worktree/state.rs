@@ -90,8 +90,8 @@ impl Worktree {
             None => "its .git is gone".to_owned(),
         };
         format!(
-            "{path} is no worktree of git's any more ({why}), so that nobody can say what in it \
-             is merged"
+            "git no longer knows {path} as a worktree ({why}), so its merged and unmerged files \
+             cannot be told apart"
         )
     }
 

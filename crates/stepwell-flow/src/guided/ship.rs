@@ -145,7 +145,9 @@ impl Guide<'_, '_> {
             let apart = repository.changed_apart(&session);
             let why_not = match (self.config.commit, is_git, files.is_empty()) {
                 (Commit::Never, ..) => Some(NOT_COMMITTED.to_owned()),
-                (_, false, _) => Some("nothing was committed: this is no git work tree".to_owned()),
+                (_, false, _) => {
+                    Some("nothing was committed: this is not a git work tree".to_owned())
+                }
                 (_, true, true) => Some(match not_here(&apart) {
                     Some(elsewhere) => format!("nothing was committed: {elsewhere}"),
                     None => NOTHING_LEFT.to_owned(),
