@@ -1,4 +1,4 @@
-//! The agent: what a step costs beside its model and its tools, early in a run and late.
+//! The agent: the cost of a step without model and tools, early and late in a run.
 //!
 //! `cargo bench -p stepwell-bench --bench agent`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
@@ -12,20 +12,20 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::model::{Effect, Usage};
 use stepwell::{Message, Stepwell};
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Provider, Request, ToolSpec};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{EventSink, FrontEnd, Keeping, Run, RunEvent, Setup};
 use stepwell_agent::tool::{Done, Plan, Tool, ToolEnv};
 use stepwell_bench::{Table, Times};
 
 const STEPS: usize = 5_000;
 
-/// A model that answers at once, whatever it is asked: calls the tool until it is enough.
+/// A model that answers at once: it calls the tool a number of times.
 #[derive(Debug, Default)]
 struct Instantly(AtomicUsize);
 
@@ -76,7 +76,7 @@ impl Tool for Look {
     }
 }
 
-/// When each step was complete.
+/// The time of each complete step.
 struct Stopwatch(Arc<Mutex<Vec<Instant>>>);
 
 impl Stopwatch {
@@ -91,7 +91,7 @@ impl Stopwatch {
     }
 }
 
-/// The process's memory at its largest, in megabytes.
+/// The process's peak memory, in megabytes.
 fn memory() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM"));

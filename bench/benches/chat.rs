@@ -1,6 +1,6 @@
-//! The conversation in the terminal: from a key to its frame with 10,000 messages open while a model
-//! streams, from a key in the picker to what it finds, from the start to the first frame, and the
-//! memory of it.
+//! The conversation in the terminal: the time from a key to its frame with 10,000 messages open
+//! while a model streams, from a key in the picker to its hits, and from the start to the first
+//! frame; and the memory.
 //!
 //! `cargo build --release -p stepwell-cli && cargo bench -p stepwell-bench --bench chat`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
@@ -31,7 +31,7 @@ use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
 const MESSAGES: u64 = 10_000;
 
-/// What is said at a place of a long session.
+/// The message at a position of a long session.
 fn message(n: u64) -> Message {
     let text = format!("message {n}: `code`, **words** and a list\n\n- one\n- two\n");
     if n % 2 == 1 { Message::user(text) } else { Message::assistant(text) }
@@ -53,7 +53,7 @@ fn card(id: SessionId) -> SessionCard {
     }
 }
 
-/// A terminal with a session of so many messages open, and a model that speaks.
+/// A terminal with an open session of this many messages, and a streaming model.
 fn open(messages: u64) -> (State, Screen<std::io::Sink>) {
     let look = Look {
         columns: 120,
@@ -97,7 +97,7 @@ fn press((state, screen): &mut (State, Screen<std::io::Sink>), n: &mut u64) {
     let now = Duration::from_millis(*n);
     let piece = if n.is_multiple_of(40) { "the end.\n\n" } else { "more words " };
     state.update(now, Input::Run(Told::Text(piece.to_owned())));
-    // What is typed stays short, as a person's is.
+    // The typed text stays as short as a person's.
     let key = if n.is_multiple_of(60) { KeyCode::Home } else { KeyCode::Char('x') };
     state.update(now, Input::Key(KeyEvent::from(key)));
     let blocks = state.take_printable();
@@ -121,7 +121,7 @@ fn keys(table: &Table) {
     table.row("the same on the page of all of it", &ours, ("10 messages", &beside), goal);
 }
 
-/// A store of so many sessions, and who reads it for the picker.
+/// A store of this many sessions, read by the picker.
 struct Picking {
     backstage: RuntimeBackstage,
     replies: tokio::sync::mpsc::UnboundedReceiver<Input>,
@@ -158,14 +158,15 @@ impl Picking {
         let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
         let wanted = Wanted { folder: Some(root), ..Wanted::default() };
         let workspace = Workspace::locate(host, wanted, Notices::to_nobody()).unwrap();
-        let program =
-            Program { runtime: Arc::new(Runtime::new), command: Vec::new(), editor: Vec::new() };
+        // Nothing runs in the background here.
+        let launcher = Arc::new(|_: &Workspace| Err(std::io::ErrorKind::Unsupported.into()));
+        let program = Program { runtime: Arc::new(Runtime::new), launcher, editor: Vec::new() };
         let InputChannel { to: inputs, from: replies } = inputs();
         let backstage = RuntimeBackstage::new(workspace, program, inputs);
         Self { backstage, replies, asked: 0, _folder: folder }
     }
 
-    /// What is found once these words are typed.
+    /// The number of hits for these words.
     fn find(&mut self, words: &str) -> usize {
         self.asked += 1;
         let (search, words, reach) = (self.asked, words.to_owned(), Reach::Workspace);
@@ -183,7 +184,7 @@ impl Picking {
 
 fn picker(table: &Table) {
     let (mut many, mut few) = (Picking::among(100_000), Picking::among(1_000));
-    // A word as it is typed, and one that nothing is like.
+    // A typed word, and one without hits.
     for (what, typed, is_there) in [
         ("a key in the picker over 100,000 sessions", ["p", "part", "part 7", "part 77"], true),
         ("the same where nothing is found", ["zq", "zqx", "zqxj", "zqxjk"], false),
@@ -199,7 +200,7 @@ fn picker(table: &Table) {
     }
 }
 
-/// The release build of the command, beside which this benchmark lies.
+/// The release build of the command, next to this benchmark.
 fn stepwell() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let binary = here.ancestors().nth(2).unwrap().join("stepwell");
@@ -214,7 +215,7 @@ fn command(binary: &Path, folder: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// A process at a terminal of its own.
+/// A process with its own terminal.
 fn at_terminal(mut command: Command) -> (Child, File) {
     let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
     grantpt(&terminal).unwrap();
@@ -229,13 +230,13 @@ fn at_terminal(mut command: Command) -> (Child, File) {
     (child, File::from(terminal))
 }
 
-/// Reads until something was drawn.
+/// Reads until this text was drawn.
 fn until(terminal: &mut File, text: &str) {
     let (mut seen, mut buffer) = (String::new(), [0; 65_536]);
     while !seen.contains(text) {
         let n = terminal.read(&mut buffer).unwrap();
         let piece = String::from_utf8_lossy(&buffer[..n]).into_owned();
-        // It asks where the cursor is before it draws.
+        // It asks for the cursor's position before it draws.
         if piece.contains("\u{1b}[6n") {
             terminal.write_all(b"\x1b[1;1R").unwrap();
         }
@@ -243,11 +244,11 @@ fn until(terminal: &mut File, text: &str) {
     }
 }
 
-/// Starts a conversation, and ends it when its first frame is there.
+/// Starts a conversation, and ends it after its first frame.
 fn first_frame(binary: &Path, folder: &Path, (args, text): (&[&str], &str)) -> Child {
     let (child, mut terminal) = at_terminal(command(binary, folder, args));
     until(&mut terminal, text);
-    // What else it draws is taken in until it ends.
+    // Further output is read until it ends.
     std::thread::spawn(move || {
         let mut rest = Vec::new();
         let _ = terminal.write_all(b"\x04");
@@ -272,7 +273,7 @@ fn fill(folder: &Path) {
     }
 }
 
-/// The most memory that a process had, in KiB.
+/// The peak memory of a process, in KiB.
 fn peak(child: &Child) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();

@@ -12,7 +12,7 @@ use stepwell::store::{Create, Write};
 use stepwell::{Created, SessionId, Store};
 use stepwell_bench::{Table, Times};
 
-/// The command as it is released. This benchmark lies in `target/release/deps`.
+/// The command as released. This benchmark is in `target/release/deps`.
 fn stepwell() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let binary = here.ancestors().nth(3).unwrap().join("dist/stepwell");
@@ -20,7 +20,7 @@ fn stepwell() -> PathBuf {
     binary
 }
 
-/// A program that does nothing but say hello: what starting any process costs.
+/// A program that only prints hello: the cost of starting any process.
 fn hello(folder: &Path) -> PathBuf {
     let (source, program) = (folder.join("hello.rs"), folder.join("hello"));
     std::fs::write(&source, "fn main() { println!(\"hello\"); }").unwrap();
@@ -37,7 +37,7 @@ fn run(binary: &Path, folder: &Path, args: &[&str]) {
     assert!(status.unwrap().code().is_some());
 }
 
-/// 100,000 sessions, one in a hundred of an agent that Stepwell does not run.
+/// 100,000 sessions, one in a hundred of an external agent.
 fn fill(folder: &Path) {
     let store = SqliteStore::open(&folder.join(".stepwell")).unwrap();
     for chunk in 0..100 {

@@ -1,4 +1,4 @@
-//! Context: what it costs to know how large a conversation is, and to decide what goes.
+//! Context: the cost of counting a conversation's tokens, and of planning a compaction.
 //!
 //! `cargo bench -p stepwell-bench --bench context`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
@@ -27,7 +27,7 @@ fn megabyte() -> String {
     text.chars().cycle().take(1 << 20).collect()
 }
 
-/// A conversation of so many messages of 1 KB: a request, then calls with their results.
+/// A conversation of this many messages of 1 KB: a request, then calls with their results.
 fn conversation() -> Vec<NewEvent> {
     let text = "some text of a file, and what it says ".repeat(27);
     let message = |n: u64| match n {
@@ -41,7 +41,7 @@ fn conversation() -> Vec<NewEvent> {
 fn main() {
     let table = Table::begin();
     let text = megabyte();
-    // Unpacked once in a process.
+    // Unpacked once a process.
     black_box(Counter(Family::O200k).text("warm"));
     let by_vocabulary = || {
         black_box(Counter(Family::O200k).text(black_box(&text)));

@@ -1,6 +1,6 @@
 //! The durable core: appending, listing, reading, searching, cleaning up.
 //!
-//! `cargo bench -p stepwell-bench`. The figures that were seen are in bench/README.md.
+//! `cargo bench -p stepwell-bench`. bench/README.md has the results.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
 
 use std::fs::{File, OpenOptions};
@@ -53,7 +53,7 @@ fn prose(bytes: usize, seed: usize) -> String {
 }
 
 fn folder() -> tempfile::TempDir {
-    // Beside the build, which is on a real disk; a temporary folder may be memory.
+    // In the build folder, which is on a real disk; a temporary folder may be in memory.
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
@@ -66,8 +66,8 @@ fn bare_file(folder: &Path) -> File {
     OpenOptions::new().create(true).append(true).open(folder.join("bare.log")).unwrap()
 }
 
-/// SQLite with one table and no index, as durable as the store: what no append on SQLite can be
-/// quicker than.
+/// SQLite with one table and no index, as durable as the store: a lower bound for appends on
+/// SQLite.
 fn bare_table(folder: &Path) -> rusqlite::Connection {
     let table = rusqlite::Connection::open(folder.join("bare.db")).unwrap();
     table.pragma_update(None, "page_size", 2048).unwrap();
@@ -168,7 +168,7 @@ fn threads(table: &Table) {
     );
 }
 
-/// A store of so many thousand sessions.
+/// A store of this many thousand sessions.
 fn many_sessions(folder: &Path, thousands: usize) -> SqliteStore {
     let store = SqliteStore::open(folder).unwrap();
     for chunk in 0..thousands {
@@ -298,7 +298,7 @@ fn reading(table: &Table) {
     );
 }
 
-/// A fork shares its past: what it costs does not depend on how long that is.
+/// A fork shares its parent's log, so its cost does not depend on the length.
 fn forking(table: &Table) {
     let folder = folder();
     let well = Stepwell::open(folder.path()).unwrap();
@@ -320,7 +320,7 @@ fn searching(table: &Table) {
     search_in(20, "200,000", table);
 }
 
-/// Searches so many sessions of 10,000 messages each.
+/// Searches this many sessions of 10,000 messages each.
 fn search_in(sessions: usize, all: &str, table: &Table) {
     let folder = folder();
     let store = SqliteStore::open(folder.path()).unwrap();
@@ -385,7 +385,7 @@ fn million(table: &Table) {
     search_in(100, "1,000,000", table);
 }
 
-/// Draws what an append, a view and a list cost as the history grows.
+/// Plots the cost of an append, a view and a list against the length of the history.
 fn plotting(table: &Table) {
     const LENGTHS: [usize; 5] = [10, 100, 1_000, 10_000, 100_000];
     let folder = folder();
@@ -454,7 +454,7 @@ fn with_old_sessions(folder: &Path) -> SqliteStore {
     store
 }
 
-/// What one statement takes in a store of its own.
+/// The time of one statement in a store of its own.
 fn bare_update(sql: &str) -> Duration {
     let folder = folder();
     drop(with_old_sessions(folder.path()));
@@ -475,7 +475,7 @@ fn cleaning(table: &Table) {
             assert_eq!(well.clean_up(&plan).unwrap().taken.len(), 1_000);
         }));
         touched.push(bare_update("UPDATE sessions SET bytes = bytes + 1"));
-        // The same move, with the same indexes.
+        // The same change, with the same indexes.
         moved.push(bare_update("UPDATE sessions SET trashed = 1, change = change + 1000"));
     }
     let samples = Times::from_samples(samples);
@@ -515,12 +515,12 @@ fn size(table: &Table) {
 }
 
 fn main() {
-    // `cargo test --benches` runs this too, to see that it works; it measures nothing.
+    // `cargo test --benches` also runs this, as a check that it works; it measures nothing.
     if !std::env::args().any(|arg| arg == "--bench") {
         return;
     }
-    // `cargo bench -p stepwell-bench -- append size` runs those parts only; those of `LONG` run
-    // only if they are named.
+    // `cargo bench -p stepwell-bench -- append size` runs only those parts; the ones in `LONG` run
+    // only by name.
     type Part = fn(&Table);
     const LONG: [&str; 2] = ["million", "plot"];
     let parts: [(&str, Part); 10] = [

@@ -1,4 +1,4 @@
-//! Files: what looking at a workspace around a command costs.
+//! Files: the cost of scanning a workspace around a command.
 //!
 //! `cargo bench -p stepwell-bench --bench files`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stepwell::Stepwell;
-use stepwell_agent::redact::Redactor;
+use stepwell::log::Redactor;
 use stepwell_bench::{Table, Times, show, timed};
 use stepwell_files::capture::{Capture, Limits};
 use stepwell_files::safe_path::Root;

@@ -1,5 +1,5 @@
-//! Flows: what a node costs beside its model, early and late in a graph of 1,000 tasks, and how
-//! long a session that is almost done takes before its first call.
+//! Flows: the cost of a node without its model, early and late in a graph of 1,000 tasks, and the
+//! time that a nearly finished session takes before its first call.
 //!
 //! `cargo bench -p stepwell-bench --bench flow`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures_util::future::BoxFuture;
+use stepwell::log::Redactor;
 use stepwell::model::{Flow as Described, NodeState, Usage};
 use stepwell::{Created, Message, Stepwell};
 use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::{Answer, CallError, Delta, Ended, Fault, Provider, Request};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, EventSink, FrontEnd, Keeping, Patience, RunEvent, Setup, SharedBudget, Wisher,
 };
@@ -30,11 +30,11 @@ use stepwell_flow::{Agents, Flow, History, OutputFolder, Over, Parts, Stored};
 
 const TASKS: usize = 1_000;
 
-/// A model that answers at once, but for one lane, which it may refuse.
+/// A model that answers at once, except in one lane, which it may refuse.
 #[derive(Debug)]
 struct Instantly {
     refuses: Option<&'static str>,
-    /// When it was first asked.
+    /// The time of the first request.
     asked: Mutex<Option<Instant>>,
 }
 
@@ -77,7 +77,7 @@ impl Agents for Crew {
     }
 }
 
-/// Notes when each node was done.
+/// Records when each node was done.
 fn stopwatch(done: &Arc<Mutex<Vec<Instant>>>) -> FrontEnd {
     let done = Arc::clone(done);
     let events = EventSink::to(move |event| {
@@ -91,7 +91,7 @@ fn stopwatch(done: &Arc<Mutex<Vec<Instant>>>) -> FrontEnd {
     FrontEnd { events, patience: Patience::Pause, wishes }
 }
 
-/// Tasks that each depend on the one before, so that what one costs can be told.
+/// Tasks that each depend on the one before, so that their times can be separated.
 fn spec() -> String {
     let mut text = "version: 0\nname: bench\nagents: {a: {prompt: You look things up.}}\n\
                     pattern:\n  type: workflow\n  config:\n    tasks:\n"
@@ -125,8 +125,8 @@ fn setup(model: &Arc<Instantly>, root: &std::path::Path, redactor: Redactor) -> 
     }
 }
 
-/// Runs the flow, or goes on with it. Says when each node was done, and how long it took from
-/// the opening of the store to the first call.
+/// Runs or resumes the flow. Returns when each node was done, and the time from opening the store
+/// to the first call.
 fn run(
     root: &std::path::Path,
     text: &str,

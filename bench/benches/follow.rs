@@ -1,7 +1,7 @@
-//! Followers: what 200 of them cost while nothing happens, how soon they learn of an append by
-//! another process, and how soon 50 learn of a change in a store of 100,000 sessions.
+//! Followers: the cost of 200 idle ones, the delay until they see an append by another process, and
+//! the delay until 50 see a change in a store of 100,000 sessions.
 //!
-//! `cargo bench -p stepwell-bench --bench follow`; a number behind `--` is how many sessions.
+//! `cargo bench -p stepwell-bench --bench follow`; a number after `--` sets the number of sessions.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 #![allow(clippy::print_stdout, reason = "a benchmark's table is its answer")]
@@ -35,7 +35,7 @@ fn edit(n: usize) -> Write {
     Write::Append(Append { session: id(n), epoch: None, expected: None, events: events.into() })
 }
 
-/// The processor time that this process has used.
+/// The processor time of this process.
 fn used() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
     let fields: Vec<&str> = stat.rsplit_once(')').unwrap().1.split_whitespace().collect();
@@ -43,7 +43,7 @@ fn used() -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
-/// Threads that wait for news and tell when they came.
+/// Threads that wait for changes and report when they came.
 fn listen(subscriptions: Vec<Subscription>, told: &mpsc::Sender<Instant>) {
     for subscription in subscriptions {
         let told = told.clone();
@@ -62,7 +62,7 @@ fn main() {
     let sessions: usize = asked.unwrap_or(100_000);
     let folder = tempfile::tempdir().unwrap();
     let here = Arc::new(SqliteStore::open(folder.path()).unwrap());
-    // Another handle has a connection of its own, as another process has.
+    // Another handle has its own connection, as another process does.
     let there = SqliteStore::open(folder.path()).unwrap();
     let there: &dyn Store = &there;
     for chunk in (0..sessions).collect::<Vec<_>>().chunks(1_000) {
@@ -72,7 +72,7 @@ fn main() {
 
     let (tell, told) = mpsc::channel();
     listen((0..FOLLOWERS).map(|n| well.subscribe_to(&id(n)).unwrap()).collect(), &tell);
-    // Until they all wait.
+    // Until all of them wait.
     std::thread::sleep(Duration::from_secs(1));
     let before = used();
     std::thread::sleep(IDLE);
@@ -94,7 +94,7 @@ fn main() {
     listen((0..LISTENERS).map(|_| well.subscribe().unwrap()).collect(), &tell);
     let mut seen = Vec::new();
     for n in 0..APPENDS {
-        // One that nobody follows by name.
+        // A session that no subscription names.
         there.write(edit(FOLLOWERS + n % (sessions - FOLLOWERS))).unwrap();
         let written = Instant::now();
         for _ in 0..LISTENERS {

@@ -21,7 +21,7 @@ use stepwell_formats::{Became, Format, Mode, take_in};
 /// Turns in the transcript, each of nine calls: about 64 MB.
 const TURNS: usize = 2_200;
 
-/// What a tool returned, or a model said.
+/// The output of a tool, or the text of a model.
 fn text(n: usize, length: usize) -> String {
     const WORDS: [&str; 8] =
         ["let", "x", "=", "compute(\\\"a\\\");", "// why", "path/to/file.rs", "\\n", "assert!(ok)"];
@@ -70,13 +70,13 @@ fn plant(path: &Path) -> u64 {
     out.len() as u64
 }
 
-/// The name of a line, as long as they are.
+/// A line's id, of realistic length.
 fn uuid(n: u64) -> String {
     format!("{n:08x}-1d2c-4b3a-8f7e-{n:012x}")
 }
 
-/// A transcript of Claude Code of nothing but short lines. Now and then a line follows one
-/// that is far above it.
+/// A transcript of Claude Code with short lines only. Now and then a line refers to one far above
+/// it.
 fn plant_claude(path: &Path, bytes: u64) -> u64 {
     let session = "11111111-2222-4333-8444-555555555555";
     let mut out = BufWriter::new(File::create(path).unwrap());
@@ -105,7 +105,7 @@ fn plant_claude(path: &Path, bytes: u64) -> u64 {
     n
 }
 
-/// A rollout of Codex of nothing but short lines.
+/// A rollout of Codex with short lines only.
 fn plant_codex(path: &Path, bytes: u64) -> u64 {
     let mut out = BufWriter::new(File::create(path).unwrap());
     let at = "2026-08-20T09:00:00.000Z";
@@ -128,7 +128,7 @@ fn plant_codex(path: &Path, bytes: u64) -> u64 {
     n
 }
 
-/// The most memory that this process had at a time, in MB.
+/// The peak memory of this process, in MB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
@@ -170,8 +170,8 @@ fn main() {
     }
 }
 
-/// The rows of an imported session, put into one table without an index in one transaction: what
-/// no import into SQLite can be quicker than.
+/// The rows of an imported session, inserted into one table without an index in one transaction: a
+/// lower bound for imports into SQLite.
 fn inserting(folder: &Path) -> Times {
     let store = rusqlite::Connection::open(folder.join("store1/stepwell.db")).unwrap();
     let mut read = store.prepare("SELECT pos, at, kind, version, chain, body FROM events").unwrap();

@@ -1,5 +1,5 @@
-//! The MCP server as a whole process: how soon it answers, and what a search through it costs
-//! beside the library's own call.
+//! The MCP server as a whole process: the delay of its answers, and the cost of a search beside the
+//! library's own call.
 //!
 //! `cargo build --release -p stepwell-cli && cargo bench -p stepwell-bench --bench mcp`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
@@ -18,10 +18,10 @@ use stepwell_bench::{Table, Times, timed};
 
 const SESSIONS: usize = 2_000;
 const MESSAGES_OF_ONE: usize = 100;
-/// As many as the tool gives unless told.
+/// The tool's default number of hits.
 const HITS: usize = 20;
 
-/// The release build of the command, beside which this benchmark lies.
+/// The release build of the command, next to this benchmark.
 fn stepwell() -> PathBuf {
     let here = std::env::current_exe().unwrap();
     let binary = here.ancestors().nth(2).unwrap().join("stepwell");
@@ -29,7 +29,7 @@ fn stepwell() -> PathBuf {
     binary
 }
 
-/// 200,000 messages. One in a hundred holds the word that is searched for.
+/// 200,000 messages. One in a hundred contains the search term.
 fn fill(folder: &Path) {
     let store = SqliteStore::open(&folder.join(".stepwell")).unwrap();
     for number in 0..SESSIONS {
@@ -50,7 +50,7 @@ fn fill(folder: &Path) {
     }
 }
 
-/// A server, and the way to it.
+/// A server, and a connection to it.
 struct Served {
     child: Child,
     input: ChildStdin,
@@ -117,7 +117,7 @@ fn searches(table: &Table, binary: &Path, folder: &Path) {
         ("search_sessions, newest of 2,000 hits in 200,000 messages", "newest", Rank::Newest),
         ("search_sessions, most relevant of them", "relevance", Rank::Relevance),
     ] {
-        // The tool looks for one more, to know whether there is a next page.
+        // The tool requests one more, to find out whether there is a next page.
         let search = Search {
             text: "halcyon".to_owned(),
             filter: Filter::default(),

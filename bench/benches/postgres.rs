@@ -31,7 +31,7 @@ fn store(server: &Server, namespace: &str, connections: usize) -> PostgresStore 
     PostgresStore::open(Address::parse(&url).unwrap()).unwrap()
 }
 
-/// The connections of a store whose address does not say how many.
+/// The default number of connections of a store.
 const USUAL: usize = 16;
 
 fn as_usual(server: &Server) -> PostgresStore {
@@ -60,13 +60,13 @@ fn message(n: u64, bytes: usize) -> NewEvent {
     Message::assistant(format!("{n} {}", "word ".repeat(bytes / 5))).into()
 }
 
-/// Appends per second of this many threads, each with a session of its own.
+/// Appends per second of this many threads, each with its own session.
 fn ours(store: &dyn Store, sessions: &[SessionId]) -> f64 {
     let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for id in sessions {
             scope.spawn(|| {
-                // What is written is ready, as it is for the bare driver.
+                // The events exist in advance, as the bare driver's rows do.
                 let ready = message(1, 2_000);
                 while !stop.load(Ordering::Relaxed) {
                     append(store, id, vec![ready.clone()]);
@@ -126,8 +126,8 @@ impl Bare {
         Self { runtime, clients }
     }
 
-    /// Appends per second of as many threads, each of which waits for its answers as the
-    /// callers of a store do.
+    /// Appends per second of this many threads, each of which waits for its answers as a store's
+    /// callers do.
     fn by_threads(&self) -> f64 {
         let (done, stop) = (AtomicU64::new(0), AtomicBool::new(false));
         std::thread::scope(|scope| {
@@ -139,7 +139,7 @@ impl Bare {
         rate(&done)
     }
 
-    /// The same from tasks of the runtime itself, which no caller of a store is.
+    /// The same from tasks of the runtime, which a store's callers never are.
     fn by_tasks(&self) -> f64 {
         let (done, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let spawn = |client: &Arc<Client>| {
@@ -167,7 +167,7 @@ struct Client {
 
 impl Client {
     async fn append(&self, done: &AtomicU64, stop: &AtomicBool) {
-        // As many bytes in each column as the store's rows have.
+        // As many bytes in each column as in the store's rows.
         let (chain, sum, mark) = ([7_u8; 33], [7_u8; 8], [7_u8; 16]);
         let text = format!("1 {}", "word ".repeat(400));
         let parts = format!(r#"[{{"text":{{"text":"{text}"}}}}]"#);
@@ -215,7 +215,7 @@ fn appends(table: &Table) {
         };
         let (mine, theirs) = (make("ours"), make("bare"));
         let bare = Bare::new(&server, &store, &theirs);
-        // As a store is opened unless its address says otherwise; fewer clients find no difference.
+        // With the default number of connections; fewer clients see no difference.
         let usual = (clients > USUAL).then(|| as_usual(&server));
         let mut rates = [const { Vec::new() }; 4];
         for turn in 0..=TURNS {
@@ -312,7 +312,7 @@ fn list(table: &Table) {
     table.row("newest 50 of 200,000 sessions", &times, ("their heads", &bare), "");
 }
 
-/// Four million events: what an append, a tail and a list cost then.
+/// Four million events: the cost of an append, a tail and a list.
 #[expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 fn million(table: &Table) {
     let server = Server::start(Disk::Lazy);
@@ -356,7 +356,7 @@ fn main() {
         [("append", appends), ("tail", tail), ("list", list), ("million", million)];
     let table = Table::begin();
     for (name, part) in parts {
-        // The last one takes minutes, and is asked for by name.
+        // The last one takes minutes, and runs only by name.
         let wanted =
             if asked.is_empty() { name != "million" } else { asked.contains(&name.to_owned()) };
         if wanted {

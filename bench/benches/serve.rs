@@ -1,5 +1,5 @@
-//! The server: what a list over HTTP costs beside the library's own call and a bare server, and how
-//! soon followers learn of what is recorded.
+//! The server: the cost of a list over HTTP beside the library's own call and a bare server, and
+//! the delay until followers see an event.
 //!
 //! `cargo bench -p stepwell-bench --bench serve`; a number behind `--` is for how many seconds 200
 //! followers watch 50 sessions (10 unless told; 60 is the long form).
@@ -108,7 +108,7 @@ impl Served {
         self.runtime.shutdown_timeout(Duration::from_secs(1));
     }
 
-    /// What the server does for a list, without HTTP.
+    /// The server's work for a list, without HTTP.
     fn list(&self) -> Vec<u8> {
         let filter = Filter { family: Family::Roots, ..Filter::default() };
         let page = self.well.list(&Query { filter, limit: PAGE, ..Query::default() }).unwrap();
@@ -118,7 +118,7 @@ impl Served {
         serde_json::to_vec(&List::<SessionItem> { items, next }).unwrap()
     }
 
-    /// A list over HTTP beside what it is made of.
+    /// A list over HTTP, beside its parts.
     fn lists(&self, table: &Table) {
         let token = self.tokens[0].reveal();
         let path = format!("/api/v1/sessions?limit={PAGE}");
@@ -195,7 +195,7 @@ impl Client {
         Self { stream, request: request.into_bytes(), answer: vec![0; 1 << 20] }
     }
 
-    /// Asks, and gives the body.
+    /// Sends a request, and returns the body.
     fn get(&mut self) -> &[u8] {
         self.stream.write_all(&self.request).unwrap();
         let mut length = 0;
@@ -216,7 +216,7 @@ impl Client {
     }
 }
 
-/// Axum and nothing else: it answers with these bytes.
+/// Only axum, which answers with these bytes.
 fn bare(runtime: &tokio::runtime::Runtime, bytes: Vec<u8>) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
     listener.set_nonblocking(true).unwrap();
@@ -234,10 +234,10 @@ fn bare(runtime: &tokio::runtime::Runtime, bytes: Vec<u8>) -> u16 {
     port
 }
 
-/// An event that a follower was told of: the session, its seq, and when.
+/// An event that a follower received: the session, its seq, and when.
 type Told = (usize, u64, Instant);
 
-/// Follows a session until the server ends. The first thing told is that it joined.
+/// Follows a session until the server ends. The first report is that it joined.
 async fn follow(request: reqwest::RequestBuilder, session: usize, to: mpsc::Sender<Told>) {
     let mut response = request.send().await.unwrap();
     assert_eq!(response.status(), 200);
@@ -258,9 +258,9 @@ async fn follow(request: reqwest::RequestBuilder, session: usize, to: mpsc::Send
     }
 }
 
-/// Appends to the running sessions in turn, and says when each append was done.
+/// Appends to the running sessions in turn, and returns when each append was done.
 fn append(store: &Path, time: Duration) -> HashMap<(usize, u64), Instant> {
-    // A connection of its own, as another process has.
+    // Its own connection, as another process has.
     let there = SqliteStore::open(store).unwrap();
     let there: &dyn Store = &there;
     let mut written = HashMap::new();
@@ -275,7 +275,7 @@ fn append(store: &Path, time: Duration) -> HashMap<(usize, u64), Instant> {
             let append =
                 Append { session: id(session), epoch: None, expected: None, events: events.into() };
             there.write(Write::Append(append)).unwrap();
-            // The first event of a session made it.
+            // The first event created the session.
             written.insert((session, round + 2), Instant::now());
         }
         round += 1;

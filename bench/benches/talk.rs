@@ -1,5 +1,5 @@
-//! Talking to a run: how long an answer takes to its tool's start, and what it costs a run that
-//! others could listen to it.
+//! Talking to a run: the time from an answer to its tool's start, and the cost to a run of others
+//! listening to it.
 //!
 //! `cargo bench -p stepwell-bench --bench talk`.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot do its work should stop")]
@@ -38,7 +38,7 @@ impl Desk {
         self.0.path()
     }
 
-    /// A runtime as a process has it.
+    /// The runtime of a process.
     fn runtime(&self) -> Runtime {
         let root = self.path().join("work");
         let host = Host {
@@ -65,7 +65,7 @@ impl Desk {
     }
 }
 
-/// A script that calls a tool so often.
+/// A script that calls a tool this many times.
 fn script(times: usize, tool: &str, arguments: &str) -> String {
     let text = "I look at the next file, and say why in a few words. ".repeat(8);
     let mut script = String::new();
@@ -76,7 +76,7 @@ fn script(times: usize, tool: &str, arguments: &str) -> String {
     script + "- {text: Done.}\n"
 }
 
-/// From an answer to the start of the tool, and how long answering itself took.
+/// The time from an answer to the start of the tool, and the time of answering.
 fn gates(answer: impl Fn(&Desk, &RunHandle, &OpenGate)) -> (Times, Times) {
     let desk = Desk::new();
     let runtime = desk.runtime();
@@ -99,18 +99,18 @@ fn gates(answer: impl Fn(&Desk, &RunHandle, &OpenGate)) -> (Times, Times) {
     (Times::from_samples(ways), Times::from_samples(answers))
 }
 
-/// Who can listen to a run.
+/// The listeners of a run.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Live {
-    /// Nobody: it has no socket.
+    /// No socket.
     Off,
-    /// Nobody does.
+    /// A socket without listeners.
     Unheard,
-    /// Somebody does.
+    /// A listener.
     Heard,
 }
 
-/// How long a run takes.
+/// The time of a run.
 fn run(live: Live, script: &str) -> Duration {
     let desk = Desk::new();
     if live == Live::Off {

@@ -1,8 +1,8 @@
-//! What every benchmark shares: measuring, and a table of ratios.
+//! The common parts of the benchmarks: measuring, and a table of ratios.
 //!
-//! The machines that run this are noisy, so nothing is judged by its milliseconds
-//! alone: each operation is measured beside a bare reference in the same run, turn by
-//! turn, and the ratio of the medians is what counts.
+//! The machines that run this are noisy, so absolute times are not judged: each operation is
+//! measured beside a bare reference in the same run, turn by turn, and the ratio of the medians
+//! counts.
 #![expect(clippy::print_stdout, reason = "a benchmark's table is its answer")]
 #![expect(clippy::disallowed_methods, reason = "a benchmark measures real time")]
 
@@ -10,7 +10,7 @@ pub mod plot;
 
 use std::time::{Duration, Instant};
 
-/// As the command has it.
+/// The same one as the command's.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -75,7 +75,7 @@ impl Times {
     }
 }
 
-/// How long it takes.
+/// The duration of `work`.
 pub fn timed(work: impl FnOnce()) -> Duration {
     let start = Instant::now();
     work();

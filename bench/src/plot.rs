@@ -10,7 +10,7 @@ use crate::show;
 pub struct Series {
     /// What it costs.
     pub name: &'static str,
-    /// How long the history was, and what it cost then.
+    /// The length of the history, and the cost at that length.
     pub points: Vec<(usize, Duration)>,
 }
 
@@ -23,10 +23,10 @@ const BOTTOM: f64 = 50.0;
 /// How high a line of text is.
 const LINE: f64 = 16.0;
 
-/// Colours that can be told apart without seeing red and green, on light and on dark.
+/// Colours that are distinct also for colour-blind readers, on light and on dark.
 const COLOURS: [&str; 3] = ["#0072b2", "#d55e00", "#009e73"];
 
-/// Both axes are logarithmic: a flat line costs the same however long the history is.
+/// Both axes are logarithmic. A flat line means a constant cost.
 struct Axes {
     lengths: (f64, f64),
     micros: (f64, f64),

@@ -15,9 +15,9 @@ Adapters are modules of their own and import their framework only when they are 
 
 from typing import TYPE_CHECKING
 
-from stepwell._agents import AgentSession, ResumeDecision
+from stepwell._agents import AgentSession
 from stepwell._core import __version__
-from stepwell._types import Event, Hit, Message, SessionInfo, Status, StopReason, Verdict
+from stepwell._names import presented
 from stepwell._well import Session, Well, memory, open
 from stepwell.errors import (
     AbsentError,
@@ -29,8 +29,23 @@ from stepwell.errors import (
     FullError,
     IncompatibleError,
     InvalidError,
+    NothingNewWarning,
     StepwellError,
     StorageError,
+)
+from stepwell.types import (
+    Continued,
+    Event,
+    Hit,
+    Message,
+    ResumeDecision,
+    SessionInfo,
+    SessionQuery,
+    Status,
+    StopReason,
+    ToolCall,
+    ToolResult,
+    Verdict,
 )
 
 if TYPE_CHECKING:
@@ -44,6 +59,7 @@ __all__ = [
     "AsyncWell",
     "BusyError",
     "ConflictError",
+    "Continued",
     "DamagedError",
     "DeniedError",
     "Event",
@@ -53,13 +69,17 @@ __all__ = [
     "IncompatibleError",
     "InvalidError",
     "Message",
+    "NothingNewWarning",
     "ResumeDecision",
     "Session",
     "SessionInfo",
+    "SessionQuery",
     "Status",
     "StepwellError",
     "StopReason",
     "StorageError",
+    "ToolCall",
+    "ToolResult",
     "Verdict",
     "Well",
     "__version__",
@@ -69,12 +89,19 @@ __all__ = [
 ]
 
 
+_LATER = ("AsyncAgentSession", "AsyncSession", "AsyncWell", "aopen")
+
+presented(globals(), [name for name in __all__ if name not in _LATER])
+
+
 def __getattr__(name: str) -> object:
     # asyncio takes as long to import as all the rest: only a program that uses it does.
-    if name in ("AsyncAgentSession", "AsyncSession", "AsyncWell", "aopen"):
+    if name in _LATER:
         from stepwell import _async
 
-        return getattr(_async, name)
+        globals().update({it: getattr(_async, it) for it in _LATER})
+        presented(globals(), _LATER)
+        return globals()[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,32 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from stepwell._types import JsonObject
-from stepwell._well import Session
+from stepwell._well import Session, dumps
+from stepwell.types import JsonObject, ResumeDecision
 
 RESUME_TIMEOUT = 30 * 60.0
 """How many seconds ago an agent's last activity may be, if nobody says otherwise."""
 
 MAX_ERRORS = 3
 """How many errors are too many to resume."""
-
-
-@dataclass(frozen=True)
-class ResumeDecision:
-    """Whether a session can be resumed now. It is true if it can."""
-
-    should_resume: bool
-    reason: str
-    """`resumable`, or the first check that failed: `not_found`, `not_ready`, `timed_out`, …"""
-    checks: Sequence[JsonObject]
-    """Every check, in order."""
-
-    def __bool__(self) -> bool:
-        return self.should_resume
 
 
 class AgentSession(Session):
@@ -65,7 +50,7 @@ class AgentSession(Session):
             "error": error,
             "ready": ready,
         }
-        self.well.core.agent_update(self.id, json.dumps(given))
+        self.well.core.agent_update(self.id, dumps(given))
 
     def should_resume(
         self, *, timeout: float = RESUME_TIMEOUT, max_errors: int = MAX_ERRORS
@@ -97,4 +82,4 @@ class AgentSession(Session):
         """Ends it as `completed`, `failed` or `abandoned`. False if it had ended so before; to end
         it in another way is an `InvalidError`."""
         given = {"summary": summary, "error": error}
-        return self.well.core.agent_finalize(self.id, outcome, json.dumps(given))
+        return self.well.core.agent_finalize(self.id, outcome, dumps(given))

@@ -9,21 +9,27 @@ import threading
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast
 
 from stepwell import _well
-from stepwell._agents import AgentSession, ResumeDecision
-from stepwell._types import (
+from stepwell._agents import MAX_ERRORS, RESUME_TIMEOUT, AgentSession
+from stepwell._well import Session, Well
+from stepwell.types import (
+    Continued,
     Event,
     Hit,
     JsonObject,
     Message,
+    ResumeDecision,
     SessionInfo,
+    SessionQuery,
     Status,
     StopReason,
     Verdict,
 )
-from stepwell._well import Session, Well
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -128,14 +134,21 @@ class AsyncWell:
         """Closes the store, when the calls that are under way have ended."""
         await run(self.well.close)
 
-    async def sessions(self, *, limit: int | None = None, **query: Any) -> list[SessionInfo]:
+    async def sessions(
+        self, *, limit: int | None = None, **query: Unpack[SessionQuery]
+    ) -> list[SessionInfo]:
         """Sessions, the last updated first; see `Well.sessions`."""
         return await run(self.well.sessions, limit=limit, **query)
 
     async def search(
-        self, text: str, *, limit: int = 20, by_relevance: bool = False, **query: Any
+        self,
+        text: str,
+        *,
+        limit: int = 20,
+        by_relevance: bool = False,
+        **query: Unpack[SessionQuery],
     ) -> list[Hit]:
-        """What holds these words, over all sessions."""
+        """What holds all of these words, over all sessions; see `Well.search`."""
         return await run(self.well.search, text, limit=limit, by_relevance=by_relevance, **query)
 
     async def session(self, name: str) -> AsyncSession:
@@ -168,9 +181,18 @@ class AsyncWell:
         )
         return AsyncSession(made)
 
-    async def create_agent(self, agent: str, purpose: str = "", **fields: Any) -> AsyncAgentSession:
+    async def create_agent(
+        self,
+        agent: str,
+        purpose: str = "",
+        *,
+        id: str | None = None,
+        workspace: str = "",
+        metadata: Mapping[str, Any] | None = None,
+    ) -> AsyncAgentSession:
         """Makes the session of an agent that reports its phases; see `Well.create_agent`."""
-        return AsyncAgentSession(await run(self.well.create_agent, agent, purpose, **fields))
+        given: dict[str, Any] = {"id": id, "workspace": workspace, "metadata": metadata}
+        return AsyncAgentSession(await run(self.well.create_agent, agent, purpose, **given))
 
     async def agent(self, name: str) -> AsyncAgentSession:
         """The agent's session of that name."""
@@ -206,6 +228,10 @@ class AsyncSession:
     async def messages(self, lane: str = "main") -> list[Message]:
         """The conversation as a model would be shown it."""
         return await run(self.session.messages, lane)
+
+    async def continues(self) -> list[Continued]:
+        """The sessions whose messages this one took over; see `Session.continues`."""
+        return await run(self.session.continues)
 
     async def lanes(self) -> list[str]:
         """Whose conversations it holds."""
@@ -316,13 +342,25 @@ class AsyncAgentSession(AsyncSession):
         """Every move from phase to phase."""
         return await run(self._agent.phases)
 
-    async def update(self, **told: Any) -> None:
+    async def update(
+        self,
+        *,
+        phase: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        goal: str | None = None,
+        error: str | None = None,
+        ready: bool | None = None,
+    ) -> None:
         """Records what the agent says of itself; see `AgentSession.update`."""
-        await run(self._agent.update, **told)
+        await run(
+            self._agent.update, phase=phase, metadata=metadata, goal=goal, error=error, ready=ready
+        )
 
-    async def should_resume(self, **limits: Any) -> ResumeDecision:
+    async def should_resume(
+        self, *, timeout: float = RESUME_TIMEOUT, max_errors: int = MAX_ERRORS
+    ) -> ResumeDecision:
         """Whether it can be resumed now; see `AgentSession.should_resume`."""
-        return await run(self._agent.should_resume, **limits)
+        return await run(self._agent.should_resume, timeout=timeout, max_errors=max_errors)
 
     async def turns(self, last: int = 5) -> list[JsonObject]:
         """The last turns of its conversation, oldest first."""

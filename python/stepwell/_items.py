@@ -8,14 +8,15 @@ event alone.
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from stepwell._types import Event, JsonObject, Message, event
 from stepwell._well import Well, dumps
 from stepwell.errors import AbsentError, ConflictError
+from stepwell.types import Event, JsonObject, Message, event
 
 _NAMED = "\x00text"
 """The only key of an object that stands for a text of the message."""
@@ -32,8 +33,10 @@ class Kept:
 
     seq: int
     item: Any
-    at: str
+    at: datetime.datetime
     id: str | None
+    end: int
+    """Where its last event is."""
 
 
 class ItemLog:
@@ -111,6 +114,11 @@ class ItemLog:
         except AbsentError:
             return 0
 
+    def last_item(self) -> int:
+        """Where the last item that counts ends; 0, if there is none."""
+        found = self.newest(1)
+        return found[0].end if found else 0
+
     def all(self) -> list[Kept]:
         """Every item that counts, in order."""
         try:
@@ -153,7 +161,7 @@ class ItemLog:
                         raise ConflictError(f"{self.session}: item {found.seq} lost its message")
                     item, seq = filled(item, texts_of(before.body)), before.seq
                 if found.body.get("about") != "session":
-                    yield Kept(seq, item, found.at, found.id)
+                    yield Kept(seq, item, found.at, found.id, found.seq)
 
     def pop(self) -> Any | None:
         """Takes the last item back, by a rewind that can be undone."""

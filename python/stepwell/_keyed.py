@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from stepwell import _core
-from stepwell._types import JsonObject, record
 from stepwell._well import Well, dumps
 from stepwell.errors import AbsentError
+from stepwell.types import JsonObject, record
 
 Row = tuple[int, str, str, list[bytes]]
 

@@ -6,10 +6,22 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote
 
 _PLAIN = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*\Z")
 _LONGEST = 128
+
+
+def presented(module: dict[str, Any], names: Iterable[str]) -> None:
+    """Lets classes and functions say that they are of the module that gives them to users, not of
+    the one that they are written in. A dataclass stays: its annotations are looked up there."""
+    for name in names:
+        given = module[name]
+        written_in = getattr(given, "__module__", None) or ""
+        if callable(given) and "._" in written_in:
+            given.__module__ = module["__name__"]
 
 
 def session_id(system: str, *parts: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import threading
@@ -13,20 +14,25 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, get_args
 
 from stepwell import _core
-from stepwell._types import (
+from stepwell.errors import AbsentError, ConflictError, InvalidError, StorageError
+from stepwell.types import (
+    CONTINUES,
+    Continued,
     Event,
     Hit,
     JsonObject,
     Message,
     SessionInfo,
+    SessionQuery,
     Status,
     StopReason,
     Verdict,
     event,
 )
-from stepwell.errors import AbsentError, ConflictError, InvalidError
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
     from stepwell._agents import AgentSession
 
 _open: weakref.WeakSet[Well] = weakref.WeakSet()
@@ -40,6 +46,8 @@ _KEEPERS = {
     "messages that it did not keep itself": _STATE_ELSEWHERE
     | {"openai", "claude", "pydantic-ai", "agent-framework"},
 }
+
+_LONGEST_HOURS = 24 * 365_000
 
 _GLANCE = 0.1
 """So many seconds a follower waits before it looks whether it should stop."""
@@ -70,7 +78,9 @@ class Well:
         """Closes the store, when the calls that are under way have ended."""
         self.core.close()
 
-    def sessions(self, *, limit: int | None = None, **query: Any) -> list[SessionInfo]:
+    def sessions(
+        self, *, limit: int | None = None, **query: Unpack[SessionQuery]
+    ) -> list[SessionInfo]:
         """Sessions, the last updated first.
 
         `query` narrows them: `source`, `scope`, `scope_prefix`, `status` (one or several),
@@ -78,15 +88,21 @@ class Well:
         `until`, `trash`, `ready` (those that can be resumed now); `sort` is `updated`, `created`,
         `cost` or `steps`, and `oldest_first` turns it round.
         """
-        page = json.loads(self.core.sessions(_query(limit=limit, **query)))
+        page = json.loads(self.core.sessions(_query(limit, query)))
         return [SessionInfo.of(fields) for fields in page["sessions"]]
 
     def search(
-        self, text: str, *, limit: int = 20, by_relevance: bool = False, **query: Any
+        self,
+        text: str,
+        *,
+        limit: int = 20,
+        by_relevance: bool = False,
+        **query: Unpack[SessionQuery],
     ) -> list[Hit]:
-        """What holds these words, over all sessions; `query` as for `sessions`."""
-        hits = json.loads(self.core.search(text, _query(limit=limit, **query), by_relevance))
-        return [Hit(**hit) for hit in hits]
+        """What holds all of these words, over all sessions, the newest first or the best;
+        `query` as for `sessions`."""
+        hits = json.loads(self.core.search(text, _query(limit, query), by_relevance))
+        return [Hit.of(hit) for hit in hits]
 
     def session(self, name: str) -> Session:
         """The session of that name: its id, its label, or a part that only it has."""
@@ -109,8 +125,8 @@ class Well:
         given = {"id": id, "agent": agent, "model": model, "provider": provider}
         given |= {"workspace": workspace, "scope": scope}
         created |= {name: value for name, value in given.items() if value is not None}
-        begun = json.dumps([message.event() for message in messages])
-        return Session(self, self.core.create(json.dumps(created), begun))
+        begun = dumps([message.event() for message in messages])
+        return Session(self, self.core.create(dumps(created), begun))
 
     def create_agent(
         self,
@@ -128,7 +144,7 @@ class Well:
         if id is not None:
             given["id"] = id
         given["metadata"] = dict(metadata or {})
-        return AgentSession(self, self.core.agent_create(json.dumps(given)))
+        return AgentSession(self, self.core.agent_create(dumps(given)))
 
     def agent(self, name: str) -> AgentSession:
         """The agent's session of that name: its id, its label, or a part that only it has."""
@@ -139,6 +155,8 @@ class Well:
     def cleanup(self, *, hours: float = 24) -> list[str]:
         """Moves sessions of agents without activity for so many hours to the trash. Returns their
         ids; `restore` brings one back."""
+        if not 0 <= hours <= _LONGEST_HOURS:
+            raise InvalidError(f"{hours} hours: say a number from 0 up")
         return self.core.cleanup_agents(hours * 3600)
 
     def hold(self, name: str) -> Held:
@@ -158,7 +176,7 @@ class Well:
             **fields,
         }
         try:
-            self.core.batch(json.dumps([{"create": {"created": created}}]))
+            self.core.batch(dumps([{"create": {"created": created}}]))
         except ConflictError:
             if not self.core.exists(id):
                 raise
@@ -251,6 +269,18 @@ class Session:
         shown = json.loads(self.well.core.view(self.id, lane))
         return [Message.of_body(it["message"], it["seq"], it["made"]) for it in shown]
 
+    def continues(self) -> list[Continued]:
+        """The sessions whose messages this one took over, the last hand-over last."""
+        front = "/".join(CONTINUES) + "/"
+        try:
+            rows = self.well.core.records(self.id, front, front + "\U0010ffff")
+        except AbsentError:
+            return []
+        return [
+            Continued(key.removeprefix(front), json.loads(data)["seq"], seq)
+            for seq, key, data, _ in sorted(rows)
+        ]
+
     def lanes(self) -> list[str]:
         """Whose conversations it holds."""
         return list(json.loads(self.well.core.lanes(self.id)))
@@ -279,7 +309,7 @@ class Session:
         the last seq.
         """
         self._refuse_foreign("messages that it did not keep itself")
-        events = [it.event() if isinstance(it, Message) else dict(it) for it in what]
+        events = [it.event() if isinstance(it, Message) else _event_of(it) for it in what]
         return self.well.append(self.id, events, redact=True, hold=self._hold)[1]
 
     def step(self, *messages: Message, lane: str = "main") -> int:
@@ -348,7 +378,10 @@ class Session:
         named."""
         written = self.well.core.export(self.id, format)
         if path is not None:
-            Path(path).write_bytes(written)
+            try:
+                Path(path).write_bytes(written)
+            except OSError as error:
+                raise StorageError(error.errno, error.strerror, error.filename) from error
         return written
 
     def follow(self, *, after: int | None = None, seconds: float | None = None) -> Iterator[Event]:
@@ -427,6 +460,8 @@ class Held:
 
 def open(target: str | os.PathLike[str] = ".stepwell", *, read_only: bool = False) -> Well:
     """Opens a store, and makes it if there is none: a folder, or `postgres://…`."""
+    if not isinstance(target, str | os.PathLike):
+        raise InvalidError(f"{target!r} names no store: a folder or an address does")
     name = os.fspath(target)
     place = name if "://" in name else os.path.expanduser(name)
     return Well(_core.Well.open(place, read_only=read_only))
@@ -444,7 +479,16 @@ def well_of(store: Well | str | os.PathLike[str]) -> Well:
 
 def dumps(value: object) -> str:
     """JSON as a store takes it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    except (TypeError, RecursionError) as error:
+        raise InvalidError(f"JSON does not hold this: {error}") from error
+
+
+def _event_of(given: Any) -> JsonObject:
+    if not isinstance(given, Mapping):
+        raise InvalidError(f"{given!r} is neither a Message nor an event with `kind` and `body`")
+    return dict(given)
 
 
 def _one_of(what: str, word: str, words: Any) -> None:
@@ -452,16 +496,28 @@ def _one_of(what: str, word: str, words: Any) -> None:
         raise InvalidError(f"{word!r} is no {what}: say one of {', '.join(get_args(words))}")
 
 
-def _query(*, limit: int | None, **query: Any) -> str:
+def _query(limit: int | None, query: Mapping[str, Any]) -> str:
+    query = {name: value for name, value in query.items() if value is not None}
+    for name in query.keys() - SessionQuery.__annotations__.keys():
+        import difflib
+
+        nearest = difflib.get_close_matches(name, SessionQuery.__annotations__, 1)
+        meant = f": {nearest[0]!r} is meant, perhaps" if nearest else ""
+        raise InvalidError(f"sessions are not narrowed by {name!r}{meant}")
+    if limit is not None and limit < 0:
+        raise InvalidError(f"limit must not be negative: {limit}")
     status = query.get("status")
     if isinstance(status, str):
         query["status"] = [status]
     for name in ("status", "tags"):
         if isinstance(query.get(name), Iterable):
             query[name] = list(query[name])
+    for name in ("since", "until"):
+        if isinstance(query.get(name), datetime.datetime):
+            query[name] = query[name].astimezone(datetime.timezone.utc).isoformat()
     if limit is not None:
         query["limit"] = limit
-    return json.dumps({name: value for name, value in query.items() if value is not None})
+    return dumps(query)
 
 
 def _before_fork() -> None:

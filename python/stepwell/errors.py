@@ -12,6 +12,7 @@ __all__ = [
     "FullError",
     "IncompatibleError",
     "InvalidError",
+    "NothingNewWarning",
     "StepwellError",
     "StorageError",
 ]
@@ -21,6 +22,10 @@ class StepwellError(Exception):
     """Everything that Stepwell raises."""
 
     kind = "error"
+
+
+class NothingNewWarning(UserWarning):
+    """A session was handed over to one that has all of its messages already."""
 
 
 class InvalidError(StepwellError, ValueError):

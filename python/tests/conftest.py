@@ -17,10 +17,26 @@ import pytest
 import stepwell
 
 
-@pytest.fixture(params=["folder", "memory"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Where the store of a test is. On a server are those that the mark `on_a_server` names, and
+    with STEPWELL_PYTHON_SERVER, as in the long form, all."""
+    if "well" in metafunc.fixturenames:
+        places = ["folder", "memory"]
+        marked = metafunc.definition.get_closest_marker("on_a_server") is not None
+        if marked or os.environ.get("STEPWELL_PYTHON_SERVER"):
+            places.append("server")
+        metafunc.parametrize("well", places, indirect=True)
+
+
+@pytest.fixture
 def well(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[stepwell.Well]:
     """A store that is empty."""
-    opened = stepwell.memory() if request.param == "memory" else stepwell.open(tmp_path / "store")
+    if request.param == "memory":
+        opened = stepwell.memory()
+    elif request.param == "server":
+        opened = stepwell.open(request.getfixturevalue("server"))
+    else:
+        opened = stepwell.open(tmp_path / "store")
     with opened:
         yield opened
 

@@ -29,6 +29,7 @@ def said(text: str, author: str = "user", **fields: Any) -> Event:
     return Event(author=author, content=content, **fields)
 
 
+@pytest.mark.on_a_server
 async def test_a_session_read_again_equals_the_one_in_memory(well: stepwell.Well) -> None:
     service = StepwellSessionService(well)
     session = await service.create_session(**WHO, state={"a": 1}, session_id="  s1 ")
@@ -46,6 +47,7 @@ async def test_a_session_read_again_equals_the_one_in_memory(well: stepwell.Well
     assert [it.role for it in shown][:2] == ["user", "assistant"]
 
 
+@pytest.mark.on_a_server
 async def test_state_is_kept_where_it_belongs(well: stepwell.Well) -> None:
     service = StepwellSessionService(well)
     one = await service.create_session(**WHO, state={"app:x": 1, "user:y": True, "z": None})
@@ -122,6 +124,7 @@ async def test_events_are_cut_as_the_config_says(well: stepwell.Well) -> None:
     assert await texts(after_timestamp=7.0) == ["7", "8", "9"]
 
 
+@pytest.mark.on_a_server
 async def test_lists_are_by_user_and_oldest_first(well: stepwell.Well) -> None:
     service = StepwellSessionService(well)
     first = await service.create_session(**WHO, session_id="a", state={"k": 1})
@@ -142,6 +145,7 @@ async def test_lists_are_by_user_and_oldest_first(well: stepwell.Well) -> None:
         await service.append_event(first, said("too late"))
 
 
+@pytest.mark.on_a_server
 async def test_artifacts_have_versions_and_each_content_once(well: stepwell.Well) -> None:
     service = StepwellArtifactService(well)
     place: Any = {**WHO, "session_id": "s"}
@@ -164,6 +168,7 @@ async def test_artifacts_have_versions_and_each_content_once(well: stepwell.Well
         await service.save_artifact(**WHO, filename="x", artifact=note)
 
 
+@pytest.mark.on_a_server
 async def test_memory_finds_what_a_user_said_and_nobody_else(well: stepwell.Well) -> None:
     service = StepwellSessionService(well)
     session = await service.create_session(**WHO)
@@ -191,3 +196,39 @@ async def test_every_version_of_an_artifact_that_was_acknowledged_is_there(folde
                 part = await service.load_artifact(filename="f", version=version, **place)
                 assert part is not None
                 assert part.text == text
+
+
+async def test_a_list_asks_the_store_as_often_for_many_sessions_as_for_few(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    class Counting:
+        def __getattr__(self, name: str) -> Any:
+            asked.append(name)
+            return getattr(core, name)
+
+    with stepwell.open(folder) as well:
+        service = StepwellSessionService(well)
+        core = well.core
+        for count in (3, 30):
+            who: Any = {"app_name": f"app{count}", "user_id": "ann"}
+            for number in range(count):
+                session = await service.create_session(**who, session_id=f"s{number}")
+                delta: Any = {"n": number, "app:x": count, "gone": None}
+                event = said("hi", actions=EventActions(state_delta=delta))
+                event.timestamp = 100.5 - number
+                await service.append_event(session, event)
+                service.session(who["app_name"], "ann", f"s{number}").label(f"l{count}.{number}")
+            with monkeypatch.context() as patched:
+                patched.setattr(well, "core", Counting())
+                asked.clear()
+                listed = (await service.list_sessions(**who)).sessions
+                assert len(asked) == 3
+            assert [it.id for it in listed] == [f"s{n}" for n in reversed(range(count))]
+            whole = [await service.get_session(**who, session_id=it.id) for it in listed]
+            for it, other in zip(listed, whole, strict=True):
+                assert other is not None
+                assert (it.state, it.last_update_time) == (other.state, other.last_update_time)
+                assert it._storage_update_marker == other._storage_update_marker
+                await service.append_event(it, said("from a list"))

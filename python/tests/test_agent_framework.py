@@ -13,6 +13,7 @@ import stepwell
 from stepwell.agent_framework import StepwellCheckpointStorage, StepwellHistoryProvider
 
 
+@pytest.mark.on_a_server
 async def test_a_history_comes_back_and_shows_as_a_conversation(well: stepwell.Well) -> None:
     history = StepwellHistoryProvider(well)
     said = [
@@ -31,6 +32,7 @@ async def test_a_history_comes_back_and_shows_as_a_conversation(well: stepwell.W
     assert [it.role for it in shown] == ["user", "assistant", "tool", "assistant"]
 
 
+@pytest.mark.on_a_server
 async def test_checkpoints_are_kept_listed_and_deleted(well: stepwell.Well) -> None:
     storage = StepwellCheckpointStorage(well)
     made = [

@@ -19,6 +19,7 @@ def planner(well: stepwell.Well) -> stepwell.AgentSession:
     return agent
 
 
+@pytest.mark.on_a_server
 def test_an_agent_is_resumed_where_it_waited_and_ends_once(well: stepwell.Well) -> None:
     agent = planner(well)
     assert [it["to_phase"] for it in agent.phases()] == ["planning", "approval"]

@@ -40,6 +40,7 @@ def line(n: int, role: str, content: Any) -> Any:
     }
 
 
+@pytest.mark.on_a_server
 async def test_a_transcript_shows_as_a_conversation(well: stepwell.Well) -> None:
     store = StepwellSessionStore(well)
     use = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a.py"}}

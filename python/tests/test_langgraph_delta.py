@@ -59,6 +59,7 @@ def values_of(history: Any) -> list[Any]:
     return [value for _, _, value in history["writes"]]
 
 
+@pytest.mark.on_a_server
 async def test_writes_come_oldest_first(well: stepwell.Well) -> None:
     thread = Thread(well, snapshot("a"), writes("b"), writes("c"), writes("d"), writes("e"))
     assert values_of((await thread.history("log"))["log"])[-3:] == ["b", "c", "d"]

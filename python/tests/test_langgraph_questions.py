@@ -61,6 +61,7 @@ def config_of(thread: str) -> Any:
 
 
 @pytest.mark.parametrize("durability", ["sync", "async"])
+@pytest.mark.on_a_server
 def test_each_answer_goes_to_its_own_question(well: stepwell.Well, durability: Any) -> None:
     for number in range(ROUNDS):
         thread = f"t{number}"

@@ -18,10 +18,10 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 import stepwell
 from stepwell._core import KnownElements
-from stepwell._types import record
 from stepwell.langgraph import StepwellSaver
 from stepwell.langgraph._packing import DICTIONARIES, name_of, packed, unpacked
 from stepwell.langgraph._values import Blobs, cut_out
+from stepwell.types import record
 
 BEFORE = Path(__file__).parent / "data" / "langgraph-records-plain.json"
 """36 checkpoints of a thread as plain JSON, as the first version wrote them."""

@@ -22,6 +22,7 @@ def names(found: Any) -> list[tuple[Any, ...]]:
     return sorted((it.namespace, it.key, str(it.value)) for it in found)
 
 
+@pytest.mark.on_a_server
 def test_items_are_put_read_replaced_and_deleted(well: stepwell.Well) -> None:
     store = StepwellStore(well)
     store.put(("users", "ann"), "likes", {"food": "curry", "stars": 5})
@@ -38,6 +39,7 @@ def test_items_are_put_read_replaced_and_deleted(well: stepwell.Well) -> None:
     assert StepwellStore(well, name="other").get(("users", "ann"), "likes") is None
 
 
+@pytest.mark.on_a_server
 def test_a_query_finds_items_by_their_words(well: stepwell.Well) -> None:
     store = StepwellStore(well)
     store.put(("docs",), "a", {"text": "the refund policy is thirty days"})
@@ -57,6 +59,7 @@ def test_an_item_ends_with_its_time(folder: Path) -> None:
         assert store.sweep_ttl() == 1
 
 
+@pytest.mark.on_a_server
 def test_random_operations_do_what_the_store_in_memory_does(well: stepwell.Well) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -135,6 +138,7 @@ def test_no_look_takes_all_items(folder: Path, monkeypatch: pytest.MonkeyPatch) 
         assert len(store.search((), limit=10, offset=1995)) == 5
 
 
+@pytest.mark.on_a_server
 def test_filters_reach_into_values_and_dates_are_kept(well: stepwell.Well) -> None:
     store = StepwellStore(well)
     when = datetime.datetime(2026, 11, 18, tzinfo=datetime.timezone.utc)

@@ -94,6 +94,7 @@ def edit(rng: random.Random, messages: list[Any], number: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("state", [Plain, Delta, Seldom])
+@pytest.mark.on_a_server
 def test_whatever_a_graph_does_to_its_messages(well: stepwell.Well, state: type) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

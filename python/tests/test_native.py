@@ -18,6 +18,7 @@ import stepwell
 from stepwell import Message
 
 
+@pytest.mark.on_a_server
 def test_what_is_appended_is_read_back_as_a_valid_conversation(well: stepwell.Well) -> None:
     session = well.create("fix the login", agent="build")
     session.append(Message.user("fix the login"))
@@ -32,6 +33,7 @@ def test_what_is_appended_is_read_back_as_a_valid_conversation(well: stepwell.We
     assert vars(info).keys() == {it.name for it in dataclasses.fields(info)}
 
 
+@pytest.mark.on_a_server
 def test_a_rewind_is_undone_and_a_fork_stands_on_its_own(well: stepwell.Well) -> None:
     session = well.create("count", messages=[Message.user("one")])
     first = session.info().seq
@@ -48,6 +50,7 @@ def test_a_rewind_is_undone_and_a_fork_stands_on_its_own(well: stepwell.Well) ->
     assert fork.verify().sound
 
 
+@pytest.mark.on_a_server
 def test_sessions_are_listed_labelled_found_and_searched(well: stepwell.Well) -> None:
     session = well.create("refunds", messages=[Message.user("what is the refund policy?")])
     well.create("other")

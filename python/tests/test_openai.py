@@ -36,6 +36,7 @@ CONVERSATION: list[Any] = [
 ]
 
 
+@pytest.mark.on_a_server
 async def test_items_come_back_as_they_were_and_show_as_a_conversation(well: stepwell.Well) -> None:
     session = StepwellSession("user-1", well)
     await session.add_items(CONVERSATION)

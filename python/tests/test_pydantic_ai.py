@@ -45,6 +45,7 @@ async def outcome(call: Any) -> Any:
     return found
 
 
+@pytest.mark.on_a_server
 async def test_random_operations_do_what_the_store_in_memory_does(well: stepwell.Well) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

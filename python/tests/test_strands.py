@@ -28,6 +28,7 @@ def repository(well: stepwell.Well) -> StepwellRepository:
     return made
 
 
+@pytest.mark.on_a_server
 def test_what_is_kept_comes_back(well: stepwell.Well) -> None:
     kept = repository(well)
     with pytest.raises(SessionException):

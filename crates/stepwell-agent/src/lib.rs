@@ -1,8 +1,8 @@
 //! A coding agent whose every step is durable.
 //!
-//! What happens next is decided by a pure state machine ([`machine`]); a driver
-//! performs what it asks for and records each event before the next thing begins, so that
-//! a run that stops for any reason is taken up exactly there.
+//! A pure state machine ([`machine`]) decides the next move. A driver makes the move and records
+//! each event before the next one begins, so that an interrupted run resumes exactly where it
+//! stopped.
 
 pub mod context;
 mod error;
@@ -11,11 +11,10 @@ pub mod mcp;
 pub mod permission;
 pub mod phases;
 pub mod provider;
-pub mod redact;
 pub mod run;
 pub mod selection;
 pub mod tool;
 
 pub use error::{Error, Result};
-/// Agents and prices, as runs take them.
+/// The agents and prices of the catalog, under the names that runs use.
 pub use stepwell_catalog::{agent, price};

@@ -1,8 +1,8 @@
-//! What happens next: a state that is folded from what was recorded, and the one move that
-//! follows from it. Pure; its tests need no model, tool, disk or clock.
+//! The next move of a run, decided from a state that is folded from its events. Pure: its tests
+//! need no model, tool, disk or clock.
 //!
-//! Because the state is a fold of the log, a run that is resumed is in the same state as
-//! the one that stopped, and makes the same next move.
+//! Because the state is a fold of the log, a resumed run has the same state as the run that
+//! stopped, and makes the same next move.
 
 mod cut_off;
 mod moves;
@@ -26,62 +26,62 @@ pub use cut_off::{Found, inspect, told};
 pub use moves::{Baseline, By, Estimate, Limits, Move, Rules, Settled, Shrink, Stop};
 pub use others::{AskedBefore, Waiting};
 
-/// Where a run is.
+/// The state of a run in one lane.
 #[derive(Clone, Debug)]
 pub struct State {
     lane: Lane,
     turn: Turn,
-    /// Choices of the user that are remembered for this session.
+    /// The user's rules for this session: whether calls that match a rule may run.
     remembered: BTreeMap<String, bool>,
-    /// Questions for permission, by the call that each is about, and how they were answered.
+    /// Approvals, by the id of the call that each is about, with their answers.
     gates: BTreeMap<String, GateState>,
-    /// Calls that somebody else's run made, and whose.
+    /// Calls made in another person's run, and by whom.
     others_calls: BTreeMap<String, Who>,
-    /// Who else asked for what is worked on.
+    /// The other person who made the current request, if it was not the user.
     others_request: Option<Who>,
-    /// Where something was last asked for.
+    /// The seq of the last request.
     last_request: Option<Seq>,
-    /// What is planned.
+    /// The planned tasks.
     pub tasks: Tasks,
-    /// What this session spent itself.
+    /// What this session spent, without its subagents.
     pub spent: Spent,
-    /// Of that, what it cost before it came here.
+    /// The part of `spent` that was spent in another program, before the import.
     elsewhere: Money,
-    /// What its subagents spent, and theirs.
+    /// What all subagents below this session spent.
     pub below: Spent,
     /// Steps of this lane.
     pub steps: u64,
-    /// Answers of the model in this lane, and summaries that it was asked for.
+    /// Answers of the model in this lane.
     pub answers: u64,
-    /// See `answers`.
+    /// Summaries that the model wrote for this lane.
     pub summaries: u64,
-    /// Did the work enter another phase since the model last spoke?
+    /// Did the phase change since the model's last answer?
     pub turned: bool,
-    /// Did the run stop before the work was done, since anyone spoke?
+    /// Did a run stop before the work was done, without a new message since?
     stopped_early: bool,
-    /// Did it end as done, and was nothing said since? What another program finished may end with
-    /// anything: a tool's result, or no message at all.
+    /// Did a run end as done, without a new message since? In another program such a session may
+    /// end with anything: a tool's result, or no message at all.
     ended_as_done: bool,
-    /// Calls since the user last asked for something, or a run ended because none was allowed, and
-    /// how many of them were not allowed.
+    /// Calls since the user's last request, or since a run ended because no call was allowed; and
+    /// how many of them were denied.
     calls: u64,
     denied: u64,
-    /// Where the work is, if the session has phases.
+    /// The current phase, if the session has phases.
     pub phase: Option<PhaseState>,
-    /// The calls that another program may have run.
+    /// Calls that another program may have run.
     imported: ImportedCalls,
 }
 
 /// Whose turn it is.
 #[derive(Clone, Debug, PartialEq)]
 enum Turn {
-    /// Nothing was said yet.
+    /// There are no messages yet.
     Nobody,
-    /// The model's: a user or tools spoke last.
+    /// The model's turn: the user or tools spoke last.
     Model,
-    /// The tools', for the calls of the model's last answer.
+    /// The tools' turn: these calls of the model's last answer.
     Tools(Vec<Call>),
-    /// Nobody's: the model's last answer asks for nothing.
+    /// The model's last answer makes no calls.
     Over,
 }
 
@@ -89,38 +89,38 @@ enum Turn {
 #[derive(Clone, Debug, PartialEq)]
 struct Call {
     call: ToolCall,
-    /// It began to run, in this process or in one that died.
+    /// Recorded when it began to run, in this process or an earlier one.
     started: Option<Started>,
-    /// Its result was recorded.
+    /// Was its result recorded?
     answered: bool,
-    /// The message that made it.
+    /// The seq of the message that made it.
     made_at: Seq,
 }
 
 /// A call that began to run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Started {
-    /// How it may be treated.
+    /// Its effect class.
     pub effect: Effect,
-    /// What it was to change.
+    /// The files that it was about to change.
     pub targets: Vec<ToolTarget>,
-    /// The subagent's session that it was to start.
+    /// The session of the subagent that it was about to start.
     pub child: Option<SessionId>,
 }
 
-/// A question for permission, and its answer.
+/// An approval and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct GateState {
-    /// Where it was asked.
+    /// The seq of the question.
     asked: Seq,
-    /// What was asked, if that is known.
+    /// The recorded question, if it is known.
     gate: Option<Box<Gate>>,
-    /// Is it to be asked anew, in other words?
+    /// Must it be asked again, with new wording?
     stale: bool,
     answer: Option<GateAnswer>,
 }
 
-/// An answer to a question for permission.
+/// The answer to an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateAnswer {
     answer: Answer,
@@ -128,7 +128,7 @@ pub struct GateAnswer {
 }
 
 impl GateAnswer {
-    /// The answer, as it is recorded.
+    /// The recorded answer.
     #[must_use]
     pub const fn answer(&self) -> &Answer {
         &self.answer
@@ -146,7 +146,7 @@ impl GateAnswer {
         self.answer.allows()
     }
 
-    /// Is it meant for later calls of the tool too?
+    /// Does it make a rule for later calls?
     #[must_use]
     pub const fn lasts(&self) -> bool {
         matches!(
@@ -157,7 +157,7 @@ impl GateAnswer {
 }
 
 impl State {
-    /// A run of which nothing is known yet.
+    /// The state before any event.
     #[must_use]
     pub fn new(lane: Lane) -> Self {
         Self {
@@ -185,7 +185,7 @@ impl State {
         }
     }
 
-    /// Where a session's main lane is, by all of its events.
+    /// The state of a session's main lane after all of its events.
     #[must_use]
     pub fn of(events: &[Recorded]) -> Self {
         let mut state = Self::new(Lane::main());
@@ -197,16 +197,16 @@ impl State {
         state
     }
 
-    /// Takes in what was recorded. Events that a rewind took back are to be left out.
+    /// Folds one event in. The caller leaves out events before a rewind's target.
     pub fn apply(&mut self, recorded: &Recorded) {
         self.imported.apply(recorded);
         match &recorded.event {
-            // A fork starts to count anew.
+            // A fork counts its costs from zero.
             Event::Created(created) => {
                 self.count(recorded);
-                // A fork did not run yet, whatever became of what it branched off from.
+                // A fork has not run yet, however its parent ended.
                 self.ended_as_done = false;
-                // It goes on where it branched off.
+                // A fork continues in the phase in which it branched off.
                 if self.phase.map(|it| it.set) != created.phases {
                     self.phase = created.phases.map(PhaseState::begin);
                 }
@@ -241,15 +241,15 @@ impl State {
                 self.calls += 1;
                 self.denied += u64::from(finished.outcome == Outcome::Denied);
             }
-            // That a run is taken up says nothing about how it stopped, and neither does that it
-            // crashed: its last answer stands as it is.
+            // A resume or a crash says nothing new about how the last run stopped; its answer still
+            // counts.
             Event::Status(StatusChanged { status: Status::Running, .. })
             | Event::Status(StatusChanged { reason: Some(StopReason::Crashed), .. }) => {}
             Event::Status(change) => {
                 self.ended_as_done = change.status == Status::Success;
                 self.stopped_early = !self.ended_as_done;
-                // That nothing was allowed was said of the run that ended so. One that resumes it
-                // is judged by what it wants itself.
+                // "Nothing was allowed" describes the run that ended. The resumed run is judged by
+                // its own calls.
                 if (change.status, change.reason) == (Status::Partial, Some(StopReason::LlmDone)) {
                     (self.calls, self.denied) = (0, 0);
                 }
@@ -283,8 +283,8 @@ impl State {
         }
     }
 
-    /// Takes in what counts of an event that a rewind took back: what was spent, and what was
-    /// forbidden. To go back is no way to be allowed more.
+    /// Folds in the parts of a rewound event that still count: its cost, and rules that deny. A
+    /// rewind must not allow more than before.
     pub fn keep(&mut self, recorded: &Recorded) {
         match &recorded.event {
             Event::Permission(permission) if !permission.allow => self.apply(recorded),
@@ -292,7 +292,7 @@ impl State {
         }
     }
 
-    /// Takes in only what was spent: what a rewind took back was paid all the same.
+    /// Folds in only the cost: rewound calls were paid for too.
     fn count(&mut self, recorded: &Recorded) {
         let (usage, cost) = match &recorded.event {
             Event::Created(_) => {
@@ -315,8 +315,8 @@ impl State {
         }
     }
 
-    /// Is nothing left to be done: the model's last answer asks for nothing, or it all ended as
-    /// done in another program, without open tasks?
+    /// Is the work done: the model's last answer makes no calls, or another program ended the
+    /// session as done, without open tasks?
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.turn == Turn::Over || (self.ended_as_done && !self.has_open_tasks())
@@ -328,14 +328,14 @@ impl State {
         self.tasks.iter().any(is_open)
     }
 
-    /// Was the work stopped before it was done, though the model's last answer asks for nothing:
-    /// by a limit or by hand in another program, or with tasks that are open?
+    /// Was the work stopped early although the model's last answer makes no calls: by a limit, by
+    /// hand in another program, or with open tasks?
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         self.is_over() && (self.stopped_early || self.has_open_tasks())
     }
 
-    /// Does this call still wait for its result?
+    /// Does this call still need a result?
     #[must_use]
     pub fn is_pending(&self, id: &str) -> bool {
         match &self.turn {
@@ -344,7 +344,7 @@ impl State {
         }
     }
 
-    /// The first call that still waits for its result.
+    /// The first call that still needs a result.
     #[must_use]
     pub fn pending(&self) -> Option<ToolCall> {
         match &self.turn {
@@ -355,7 +355,7 @@ impl State {
         }
     }
 
-    /// The calls of this turn without a result that no person decided on.
+    /// The calls of this turn without a result or a person's decision.
     #[must_use]
     pub fn undecided(&self) -> Vec<ToolCall> {
         let Turn::Tools(calls) = &self.turn else { return Vec::new() };
@@ -364,7 +364,7 @@ impl State {
         undecided.map(|call| call.call.clone()).collect()
     }
 
-    /// Did this call begin to run, as far as anyone knows?
+    /// Did this call begin to run, as far as the log shows?
     #[must_use]
     pub fn is_started(&self, id: &str) -> bool {
         match &self.turn {
@@ -375,12 +375,12 @@ impl State {
         }
     }
 
-    /// May another program have run it?
+    /// Could another program have run it?
     fn may_have_run(&self, call: &Call) -> bool {
         self.imported.may_have_run(call.made_at, &call.call.id)
     }
 
-    /// Are there calls in this turn, each with its result, and is the step not complete yet?
+    /// Do all calls of this turn have results, without a recorded end of the step?
     #[must_use]
     pub fn is_unsealed(&self) -> bool {
         match &self.turn {
@@ -395,25 +395,25 @@ impl State {
         matches!(self.turn, Turn::Nobody | Turn::Model)
     }
 
-    /// Was a person asked about this call, without an answer yet?
+    /// Does an approval for this call wait for an answer?
     #[must_use]
     pub fn is_asked(&self, id: &str) -> bool {
         self.asked(id).is_some()
     }
 
-    /// Where a person was asked about this call, if there is no answer yet.
+    /// The seq of the open approval for this call.
     #[must_use]
     pub fn asked(&self, id: &str) -> Option<Seq> {
         self.gates.get(id).filter(|gate| gate.answer.is_none()).map(|gate| gate.asked)
     }
 
-    /// What is remembered under a rule.
+    /// What the user's rule says, if there is one.
     #[must_use]
     pub fn remembers(&self, rule: &str) -> Option<bool> {
         self.remembered.get(rule).copied()
     }
 
-    /// What this session and those of its subagents spent.
+    /// What this session and its subagents spent.
     #[must_use]
     pub fn total(&self) -> Spent {
         let mut total = self.spent;
@@ -421,14 +421,14 @@ impl State {
         total
     }
 
-    /// The subagent's session that a call was to start.
+    /// The session of the subagent that a call was about to start.
     #[must_use]
     pub fn child(&self, id: &str) -> Option<&SessionId> {
         let Turn::Tools(calls) = &self.turn else { return None };
         calls.iter().find(|call| call.call.id == id)?.started.as_ref()?.child.as_ref()
     }
 
-    /// Questions about what a call started that wait for an answer.
+    /// Open questions about the work that a call started.
     #[must_use]
     pub fn open_below(&self, id: &str) -> Vec<String> {
         let below = format!("{id}/");
@@ -437,7 +437,7 @@ impl State {
         open.map(|(gate, _)| gate.clone()).collect()
     }
 
-    /// What a person answered to a question.
+    /// The answer to a question.
     #[must_use]
     pub fn answered(&self, gate: &str) -> Option<&GateAnswer> {
         self.gates.get(gate)?.answer.as_ref()
@@ -446,7 +446,7 @@ impl State {
     fn hear(&mut self, message: &Message, at: Seq) {
         (self.stopped_early, self.ended_as_done) = (false, false);
         if is_request(message) {
-            // Words in the middle of a run in which something was allowed do not make it forgotten.
+            // A message in the middle of a run does not reset the calls that were allowed.
             let is_between = matches!(self.turn, Turn::Nobody | Turn::Over);
             if is_between || self.calls == self.denied {
                 (self.calls, self.denied) = (0, 0);
@@ -462,7 +462,7 @@ impl State {
             Role::Assistant => {
                 self.answers += 1;
                 self.turned = false;
-                // What was allowed was allowed for the calls of another answer.
+                // These approvals were for the calls of an earlier answer.
                 self.gates.clear();
                 let call = |call: &ToolCall| Call::new(call.clone(), at);
                 let calls: Vec<Call> = message.calls().map(call).collect();
@@ -492,7 +492,5 @@ impl Call {
     }
 }
 
-#[cfg(test)]
-mod never_rules;
 #[cfg(test)]
 mod tests;

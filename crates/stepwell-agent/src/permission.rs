@@ -1,4 +1,4 @@
-//! Which calls run without a question.
+//! Permission rules: which calls run without an approval.
 
 mod covered;
 mod glob;
@@ -15,21 +15,20 @@ use self::covered::command_covered;
 use self::glob::is_like;
 use crate::tool::guard::needs_question;
 
-/// What a remembered choice is about: a tool, or those of its calls whose command or path is like a
-/// pattern, in which `*` stands for anything. Written as `run_command`, or
-/// `run_command(cargo test*)`.
+/// The calls that a rule is about: those of a tool, or those of its calls whose command or path
+/// matches a pattern (`*` matches anything). Written `run_command` or `run_command(cargo test*)`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     tool: String,
     pattern: Option<String>,
 }
 
-/// What makes a command line more than one command, or reads or writes files: nothing that `*`
-/// stands for may hold it, or `cargo test*` would allow `cargo test; rm -rf ~`.
+/// Characters that make a command line more than one command, or make it read or write files. `*`
+/// never matches them, or `cargo test*` would allow `cargo test; rm -rf ~`.
 const MORE_THAN_ONE: [char; 13] =
     [';', '&', '|', '<', '>', '$', '`', '\n', '\r', '(', ')', '{', '}'];
 
-/// Can a choice about a call be remembered? A file that others run is asked about every time.
+/// May a rule cover this call? A file that other programs execute needs an approval every time.
 #[must_use]
 pub fn may_be_remembered(call: &ToolCall) -> bool {
     !needs_question(&call.name, &call.arguments)
@@ -39,16 +38,16 @@ pub fn may_be_remembered(call: &ToolCall) -> bool {
 const RUN_COMMAND: &str = "run_command";
 const TRY_PROGRAM: &str = "try_program";
 
-/// How long a pattern gets that is offered to a person.
+/// The longest pattern that is offered to a person.
 const LONGEST_LIKE: usize = 40;
 
 impl Rule {
-    /// A rule for a tool, or for those of its calls that are like a pattern.
+    /// A rule for a tool, or for its calls that match a pattern.
     pub fn new(tool: impl Into<String>, pattern: Option<String>) -> Self {
         Self { tool: tool.into(), pattern }
     }
 
-    /// Reads a rule as it is recorded.
+    /// Parses a recorded rule.
     #[must_use]
     pub fn parse(text: &str) -> Self {
         let like = text.strip_suffix(')').and_then(|text| text.split_once('('));
@@ -58,14 +57,14 @@ impl Rule {
         }
     }
 
-    /// A pattern for calls that are like one: the front of its command, or the folder of its path;
-    /// none, if it would be long or not fit the call itself.
+    /// A pattern for similar calls: the first words of the command, or the folder of the path. None
+    /// if the pattern would be long or would not match the call itself.
     #[must_use]
     pub fn like(call: &ToolCall) -> Option<String> {
         let target = target(call)?;
         let words: Vec<&str> = target.split_whitespace().take(2).collect();
         let like = match words.as_slice() {
-            // A path has no words: what lies in its folder is like it.
+            // A path is similar to every path in its folder.
             [path] if path.contains('/') => {
                 format!("{}/*", path.rsplit_once('/').map_or("", |(folder, _)| folder))
             }
@@ -75,7 +74,7 @@ impl Rule {
         Some(like).filter(|like| like.len() <= LONGEST_LIKE && fits(like))
     }
 
-    /// Is it about this call?
+    /// Does the rule match this call?
     #[must_use]
     pub fn fits(&self, call: &ToolCall) -> bool {
         let Some(pattern) = &self.pattern else { return self.tool == call.name };
@@ -89,21 +88,21 @@ impl Rule {
     }
 }
 
-/// Does a rule that forbids cover a call? The larger answer counts.
+/// How a rule that denies covers a call, ordered by strength.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Covers {
     /// The call is not covered.
     No,
-    /// The call's text was not understood, or does not say: a person decides.
+    /// The command line could not be parsed, or its program is unknown: a person decides.
     Perhaps,
     /// The call is covered.
     Yes,
 }
 
 impl Rule {
-    /// Does the rule cover a call, if it forbids? A rule that allows is read narrowly, and a rule that
-    /// forbids widely: it covers a command line of which one part is forbidden, a program that runs
-    /// the forbidden command, and a path however it is written.
+    /// Does this rule cover a call, if it denies? Rules that allow match narrowly; rules that deny
+    /// match widely: a command line with one denied part, a program that runs the denied command,
+    /// and every spelling of a path.
     #[must_use]
     pub fn covers(&self, call: &ToolCall) -> Covers {
         // Both tools run a command line.
@@ -124,7 +123,7 @@ impl Rule {
     }
 }
 
-/// Is a path, written in the shortest way, like a pattern?
+/// Does a normalised path match a pattern?
 fn path_covered(pattern: &str, path: &str) -> Covers {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').filter(|part| !matches!(*part, "" | ".")) {
@@ -137,7 +136,7 @@ fn path_covered(pattern: &str, path: &str) -> Covers {
     if is_like(pattern, &parts.join("/")) {
         return Covers::Yes;
     }
-    // Where the workspace lies is not known here.
+    // The workspace's own path is unknown here, so every suffix counts.
     let below = |n: usize| is_like(pattern, &parts[n..].join("/"));
     match path.starts_with('/') && (0..parts.len()).any(below) {
         true => Covers::Perhaps,
@@ -154,21 +153,21 @@ impl std::fmt::Display for Rule {
     }
 }
 
-/// What a line means that a person typed about a call.
+/// What a line typed at an approval means.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TypedChoice {
     /// An answer, and a rule for later calls.
     Answer(Answer, Option<Rule>),
-    /// A rule that does not fit the call that is asked about.
+    /// The typed pattern does not match the call in question.
     DoesNotFit(String),
-    /// Nothing.
+    /// Not an answer.
     Unclear,
 }
 
 impl TypedChoice {
-    /// Reads a line: `y` alone, `n` and why, `a` or `v`, each alone or with a pattern that fits the
-    /// call. A sentence allows nothing, whatever word it begins with. Only what is known of a call
-    /// can be remembered.
+    /// Parses `y` alone, `n` with an optional reason, and `a` or `v`, each alone or with a pattern
+    /// that matches the call. Other text never allows anything, whatever its first word is. A rule
+    /// is only made if the call is known.
     #[must_use]
     pub fn read(line: &str, call: Option<&ToolCall>) -> Self {
         let (word, rest) = line.split_once(' ').unwrap_or((line, ""));
@@ -201,30 +200,29 @@ impl TypedChoice {
     }
 }
 
-/// What a call is about, as a pattern sees it: its command, or its path.
+/// The text that patterns match: the call's command or path.
 #[must_use]
 pub fn target(call: &ToolCall) -> Option<String> {
     ["command", "path", "url", "name"].iter().find_map(|name| named(call, name))
 }
 
-/// One of a call's arguments.
 fn named(call: &ToolCall, name: &str) -> Option<String> {
     let arguments: Value = serde_json::from_str(&call.arguments).ok()?;
     Some(arguments.get(name)?.as_str()?.trim().to_owned())
 }
 
-/// May a call run?
+/// Whether a call may run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It runs without a question.
     Allow,
     /// It does not run.
     Deny,
-    /// A person says.
+    /// A person decides.
     Ask,
 }
 
-/// Judges a call by the mode, its effect, and what the user said of its tool before.
+/// Decides from the mode, the call's effect and the user's rule for it.
 #[must_use]
 pub const fn judge(mode: Mode, effect: Effect, remembered: Option<bool>) -> Verdict {
     match (remembered, mode, effect) {
@@ -265,7 +263,7 @@ mod tests {
         ] {
             assert!(!rule.fits(&runs(other)), "{other}");
         }
-        // What was typed whole is allowed whole.
+        // A command that the user typed in full is allowed in full.
         let whole = Rule::new("run_command", Some("make 2>&1 | tail".to_owned()));
         assert!(whole.fits(&runs("make 2>&1 | tail")) && !whole.fits(&runs("make")));
     }
@@ -303,7 +301,7 @@ mod tests {
                 ToolCall { name: "write_file".to_owned(), arguments: arguments(path), ..runs("") };
             assert_eq!(rule.covers(&call), covers, "{path}");
         }
-        // The rule can be made for a call that holds it.
+        // A rule may be made from a call that matches it.
         let call = runs("rm three; true");
         let typed = TypedChoice::read("v rm*", Some(&call));
         assert!(matches!(typed, TypedChoice::Answer(Answer::Deny { .. }, Some(_))), "{typed:?}");
@@ -334,7 +332,7 @@ mod tests {
         assert_eq!(read("a cargo test*"), TypedChoice::Answer(Answer::ALLOW_ONCE, Some(rule)));
         assert_eq!(read("a rm*"), TypedChoice::DoesNotFit("rm*".to_owned()));
         assert_eq!(read("perhaps"), TypedChoice::Unclear);
-        // A sentence allows nothing, whatever word it begins with.
+        // Words never allow anything, whatever the first one is.
         for sentence in ["yes but use git rm", "y, with git rm", "y git rm"] {
             assert_eq!(read(sentence), TypedChoice::Unclear, "{sentence}");
         }
@@ -351,7 +349,7 @@ mod tests {
         let arguments = r#"{"path": "docs/a/b.md"}"#.to_owned();
         let reads = ToolCall { name: "read_file".to_owned(), arguments, ..runs("") };
         assert_eq!(Rule::like(&reads).as_deref(), Some("docs/a/*"));
-        // A pattern that does not fit what is asked about helps nobody.
+        // A pattern that does not match the call in question is useless.
         assert_eq!(Rule::like(&runs("cargo test; rm -rf ~")), None);
     }
 }

@@ -1,26 +1,26 @@
-//! Where in a set of phases a session's work is, folded from what was recorded. Pure.
+//! The current phase of a session, folded from its events. Pure.
 
 use stepwell::model::{Phase, PhaseSet};
 
-/// Where in a set of phases a session's work is.
+/// The current phase within a set of phases.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PhaseState {
     /// The set.
     pub set: PhaseSet,
-    /// The phase.
+    /// The current phase.
     pub phase: Phase,
-    /// How often plan went back to discuss.
+    /// How often the work went back from plan to discuss.
     pub returns: u32,
 }
 
 impl PhaseState {
-    /// Where a session of this set begins.
+    /// The first phase of a set.
     #[must_use]
     pub const fn begin(set: PhaseSet) -> Self {
         Self { set, phase: set.initial(), returns: 0 }
     }
 
-    /// Takes in that a phase was entered.
+    /// Records that the work entered a phase.
     pub const fn enter(&mut self, phase: Phase) {
         match (self.phase, phase) {
             (Phase::Plan, Phase::Discuss) => self.returns += 1,

@@ -1,5 +1,5 @@
-//! The driver: performs the moves that the machine decides on, and records each event
-//! before the next thing begins.
+//! The driver: makes the moves that the machine decides on, and records each event before the next
+//! move.
 
 mod approval;
 mod compact;
@@ -23,7 +23,6 @@ mod sendable;
 mod shared_budget;
 mod subagents;
 mod talk;
-mod tick;
 mod tools;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -42,7 +41,6 @@ use crate::error::Result;
 use crate::machine::{Baseline, Estimate, Move, Rules, Settled, State, Stop};
 pub use crate::price::Cost;
 use crate::provider::{CallError, NOT_DONE, Provider, ToolSpec};
-use crate::redact::Redactor;
 use crate::tool::{Tool, ToolEnv};
 pub use compact::Shrunk;
 use compactor::Compactor;
@@ -58,46 +56,46 @@ use others::Request;
 pub use resume::Ids;
 pub use sendable::check_sendable;
 pub use shared_budget::{Allowed, Remaining, Reserved, SharedBudget};
-pub use stepwell_files::worktree::SubagentRecord;
+use stepwell::log::Redactor;
 pub use subagents::{Dispatcher, SubagentRequest, SubagentSetup};
 
-/// What a run works with. It does not change while it runs.
+/// The parts of a run. They do not change while it runs.
 #[derive(Clone)]
 pub struct Setup {
-    /// The model's provider.
+    /// The provider of the model.
     pub provider: Arc<dyn Provider>,
-    /// Which of its models.
+    /// The model's name at that provider.
     pub model: String,
     /// What tokens cost.
     pub cost: Cost,
-    /// The tools that the agent may use.
+    /// The tools of the agent.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// Where they work.
+    /// Where the tools work.
     pub place: ToolEnv,
-    /// What the run may do.
+    /// The run's limits and permissions.
     pub rules: Rules,
-    /// Keeps secrets out of what is written.
+    /// Removes secrets from everything that is recorded.
     pub redactor: Redactor,
     /// The most tokens of one answer.
     pub max_output: u64,
-    /// How long this invocation may take.
+    /// How long this run may take.
     pub timeout: Option<Duration>,
-    /// Does a tool that changes something only say so?
+    /// In a dry run, tools that change something only describe the change.
     pub dry_run: bool,
-    /// How the run deals with a conversation that grows.
+    /// How the run compacts a growing conversation.
     pub context: Context,
-    /// What is kept beside what the model says.
+    /// Which files and checkpoints the run keeps.
     pub keeping: Keeping,
-    /// Knows the agents that can be dispatched; absent, there are none.
+    /// Starts subagents; `None` if the agent has none.
     pub dispatcher: Option<Arc<dyn Dispatcher>>,
 }
 
-/// What a run keeps beside what the model says.
+/// Which files and checkpoints a run keeps.
 #[derive(Clone, Debug, Default)]
 pub struct Keeping {
-    /// What is captured of files that commands change.
+    /// Limits on captured files that commands change.
     pub files: Limits,
-    /// After how many steps a checkpoint is taken; zero, never.
+    /// A checkpoint after this many steps; zero for none.
     pub every_steps: u64,
 }
 
@@ -110,19 +108,19 @@ impl std::fmt::Debug for Setup {
 /// How a run ended.
 #[derive(Clone, Debug)]
 pub struct Ended {
-    /// How the session stands.
+    /// The session's status.
     pub status: Status,
-    /// Why it ended.
+    /// Why the run ended.
     pub reason: StopReason,
-    /// What went wrong, if something did.
+    /// The error, if one ended the run.
     pub error: Option<CallError>,
-    /// The model's last words.
+    /// The model's last text.
     pub output: String,
-    /// Tools that were used in this invocation, each once.
+    /// Tools used in this run, each once.
     pub tools_used: Vec<String>,
-    /// Files that were changed in this invocation, each once.
+    /// Files changed in this run, each once.
     pub files_modified: Vec<String>,
-    /// What was learned of how the provider counts tokens.
+    /// What the run learned of the provider's token counts.
     pub calibration: Calibration,
 }
 
@@ -132,16 +130,16 @@ pub struct Run<'a> {
     setup: &'a Setup,
     front: FrontEnd,
     lane: Lane,
-    /// What all lanes of the session may use; absent, the run is alone and keeps to its own
+    /// The limits shared by all lanes of the session; `None` if the run is alone and uses its own
     /// limits.
     shared_budget: Option<&'a SharedBudget>,
-    /// What it may do. Of what began with it, the budget can change.
+    /// The run's limits and permissions. Only the budget changes while it runs.
     rules: Rules,
-    /// The budget that the front end gave last, as far as the run heard of it.
+    /// The latest budget from the front end that the run has applied.
     given: Option<Money>,
     state: State,
     since: Baseline,
-    /// What the model is shown, with secrets: only what is written is redacted.
+    /// The messages for the model, with secrets: only records are redacted.
     window: Window,
     calls: Calls,
     request: RequestSize,
@@ -153,87 +151,86 @@ pub struct Run<'a> {
     inbox: Inbox,
 }
 
-/// What others brought into the conversation.
+/// Messages and calls that other people added to the conversation.
 struct Others {
-    /// Who recorded what there was when the run began.
+    /// Who recorded the events that existed when the run began.
     provenance: Arc<Provenance>,
-    /// What was asked for since the user's own last run.
+    /// Requests since the user's own last run.
     requests: Vec<Request>,
-    /// Does the user take it for their own?
+    /// Did the user accept them as their own?
     accepted: bool,
 }
 
-/// What people say to the run while it works.
+/// Messages that arrive while the run works.
 #[derive(Default)]
 struct Inbox {
-    /// The last event that was read before the run began; absent, whoever runs the lanes reads.
+    /// The last event that was read before the run began; `None` if the runner of the lanes reads
+    /// it.
     read_to: Option<Seq>,
-    /// What others said and does not count, as far as that was told.
+    /// Messages of other people that do not count and were already reported.
     ignored: BTreeSet<Seq>,
-    /// What the user said when the run began, as it was said: it is taken in later.
+    /// The user's message at the start of the run, unredacted; it joins the conversation later.
     deferred: Option<String>,
 }
 
 /// The calls of a conversation.
 struct Calls {
-    /// Those whose recorded arguments are not what the model wrote, and why. They do not run.
+    /// Calls whose recorded arguments differ from the model's, and why. They do not run.
     unkept: BTreeMap<String, &'static str>,
-    /// Every call's id so far.
+    /// The id of every call so far.
     ids: Ids,
 }
 
-/// What a request is made of beside the conversation, and how large it is.
+/// The size of a request apart from the conversation.
 struct RequestSize {
     specs: Vec<ToolSpec>,
-    /// The tools' tokens, as we count them.
+    /// The tokens of the tool descriptions, as counted here.
     spec_tokens: u64,
-    /// How many tokens a request has at most: counted as the conversation grows, so that a
-    /// step does not cost more the longer it is.
+    /// The most tokens of a request. Updated as messages come, so that a step costs the same in a
+    /// long conversation.
     tokens: u64,
 }
 
 impl RequestSize {
-    /// The most tokens that a request with this conversation has.
+    /// The most tokens of a request with this conversation.
     fn of(&self, window: &Window) -> u64 {
         record::tokens(window.instructions(), window.messages(), &self.specs)
     }
 
-    /// Everything that a request with this conversation has, as we count.
+    /// All tokens of a request with this conversation, as counted here.
     fn counted(&self, window: &Window) -> u64 {
         window.tokens() + window.fixed() + self.spec_tokens
     }
 }
 
-/// What was seen of the model's answers.
+/// What the run saw of the model's answers.
 #[derive(Default)]
 struct Answers {
-    /// Those in a row that ended because they were as long as they may be.
+    /// Truncated answers in a row.
     cut_short: u32,
-    /// Those in a row that said nothing.
+    /// Empty answers in a row.
     blank: u32,
-    /// The most tokens of one, if the provider took less than was set.
+    /// The lower output limit that the provider enforced, if it rejected the configured one.
     shortest_refused: Option<u64>,
-    /// Was the user told that tokens are estimated?
+    /// Was the user warned that token counts are estimates?
     estimates: bool,
 }
 
-/// An answer that is cut short is gone on with; after so many in a row, the model does not
-/// come to an end.
+/// A truncated answer is continued; after this many in a row, the run fails.
 const MAX_CUT_SHORT: u32 = 3;
 
-/// A model whose answer says nothing is asked again; after so many in a row, it has nothing to
-/// say.
+/// After an empty answer the model is asked again; after this many in a row, the run fails.
 const MAX_BLANK: u32 = 3;
 
 impl<'a> Run<'a> {
-    /// Was nothing said in it yet?
+    /// Is the conversation still empty?
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.window.messages().is_empty()
     }
 
-    /// Begins a session of which only the beginning was recorded with its task. One that has
-    /// neither a conversation nor a task is left to whoever says something in it.
+    /// Begins the conversation of a new session with its task. Without a task, the conversation
+    /// stays empty until its first message.
     pub fn begin(&mut self, task: &str) -> Result<()> {
         match self.is_new() && !self.is_over() && !task.trim().is_empty() {
             true => self.say(task),
@@ -241,37 +238,38 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Is nothing left to be done?
+    /// Is the work done?
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.state.is_over()
     }
 
-    /// Was the work stopped before it was done, though the model's last answer asks for nothing?
-    /// Then it is only done when the model, asked to [go on](Self::go_on), says so.
+    /// Was the work stopped early although the model's last answer makes no calls? Then the run
+    /// must ask the model to [continue](Self::go_on); it is done only when the model says so.
     #[must_use]
     pub fn is_unfinished(&self) -> bool {
         self.state.is_unfinished()
     }
 
-    /// Asks the model to go on with work that is not finished.
+    /// Asks the model to continue unfinished work.
     pub fn go_on(&mut self) -> Result<()> {
         self.say(NOT_DONE)
     }
 
-    /// What the model is shown.
+    /// The messages for the model.
     #[must_use]
     pub const fn window(&self) -> &Window {
         &self.window
     }
 
-    /// Shows the model what the user said as it was said, in place of what was recorded.
+    /// Replaces the recorded form of the user's last message by the unredacted one, for the model
+    /// only.
     pub fn show_unredacted(&mut self, text: &str) {
         self.window.show_unredacted(text);
     }
 
-    /// Gives the standing instructions. They are recorded if they are not those that stand:
-    /// another agent, or the project's own, may have taken their place.
+    /// Sets the standing instructions. Records them if they differ from the current ones, since the
+    /// agent or the project's instructions may have changed.
     pub fn instruct(&mut self, text: &str) -> Result<()> {
         let stands = self.window.system() == self.setup.redactor.redact(text);
         if !stands {
@@ -283,20 +281,20 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Records what the user says. The model is shown it as it was said.
+    /// Records a message of the user. The model receives it unredacted.
     pub fn say(&mut self, text: &str) -> Result<()> {
         self.say_as(text, None)
     }
 
-    /// The same by somebody whom a front end speaks for: the log says who it was, and their words
-    /// count as those of anyone who speaks to the session.
+    /// Like [`say`](Self::say), for another person whom a front end represents: the log names that
+    /// person, and the message counts as theirs.
     pub fn say_as(&mut self, text: &str, who: Option<&Who>) -> Result<()> {
-        // Calls that still wait get their results first: nobody may speak in between.
+        // Open calls get their results first: no message may come between.
         for call in self.state.undecided() {
             let begun = self.state.is_started(&call.id);
             self.finish_unrun(&call, if begun { &Settled::Unknown } else { &Settled::Passed })?;
         }
-        // A call that a person decided on comes first, as they decided.
+        // A call that a person decided on runs first, as decided.
         let comes_first = self.state.pending().is_some();
         if comes_first || who.is_some() {
             let (lane, who) = (self.lane.clone(), who.cloned().unwrap_or_else(|| self.me()));
@@ -310,7 +308,7 @@ impl<'a> Run<'a> {
         if self.state.is_unsealed() {
             self.seal()?;
         }
-        // What was said before this goes before it.
+        // Earlier messages come first.
         self.take_in()?;
         if who.is_some() {
             return Ok(());
@@ -319,19 +317,19 @@ impl<'a> Run<'a> {
         self.record(vec![message.into()])
     }
 
-    /// Runs until something stops it. `interrupt` becomes true when the user wants it to.
+    /// Runs until something stops it. The caller sets `interrupt` to true to stop it.
     pub async fn drive(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Ended> {
         if self.is_new() && !self.take_in()? && !self.is_over() {
             return Err(sendable::nothing(self.session.id(), sendable::UNSAID));
         }
         self.judge_others()?;
-        // A time that cannot be told is never up.
+        // A deadline beyond what the clock can express never arrives.
         let now = tokio::time::Instant::now();
         let deadline = self.setup.timeout.and_then(|timeout| now.checked_add(timeout));
         let deadline =
             deadline.into_iter().chain(self.shared_budget.and_then(SharedBudget::until)).min();
         loop {
-            // What is done is done, whoever wants it to stop.
+            // A finished run is finished, even if somebody asked it to stop.
             let over = self.state.is_over();
             if !over && *interrupt.borrow() {
                 return self.stop(interrupted(), None);
@@ -344,7 +342,7 @@ impl<'a> Run<'a> {
             let cut = Cancel { interrupt: &mut interrupt, deadline };
             let ended = match next {
                 Move::CallModel => match self.ask(cut).await? {
-                    // What the call may use stays reserved until the answer says what it took.
+                    // The reservation lasts until the answer says what the call cost.
                     Asked::Answered(answer, _reserved) => self.hear(*answer)?,
                     Asked::Unanswered(ended) => ended,
                 },
@@ -378,14 +376,14 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The next move; none, if something was said meanwhile that goes first.
+    /// The next move; `None` if a new message must come first.
     fn next_move(&mut self) -> Result<Option<Move>> {
         self.hear_given_budget()?;
         let (compactor, conversation) = self.compaction();
         compactor.find_due(conversation)?;
         let estimate = self.estimate();
         let next = self.state.next(&self.rules, &self.since, &estimate);
-        // What was said meanwhile goes before the next call, and before a happy end.
+        // New messages come before the next call of the model, and before the run ends as done.
         if next.can_listen() && self.take_in()? {
             return Ok(None);
         }
@@ -394,26 +392,26 @@ impl<'a> Run<'a> {
         Ok((!is_changed).then_some(next))
     }
 
-    /// Records that the step is complete.
+    /// Records the end of the step.
     fn seal(&mut self) -> Result<()> {
         self.record(self.sealed())?;
         self.tell_step();
         Ok(())
     }
 
-    /// Tells that a step is complete.
+    /// Notifies the front end that a step is complete.
     fn tell_step(&self) {
         let (steps, spent) = (self.state.steps, self.state.total());
         self.front.events.tell(RunEvent::Step { steps, spent });
     }
 
-    /// The user who runs it, as events name them.
+    /// The user of this run, as events name them.
     fn me(&self) -> Who {
         self.session.well().who().clone()
     }
 
-    /// Records events, all or none, and takes them in: without secrets on disk, as they are
-    /// in memory. Nothing is recorded in any other way.
+    /// Records events, all or none, and folds them in: redacted on disk, unredacted in memory. This
+    /// is the only place that records.
     fn record(&mut self, events: Vec<Event>) -> Result<()> {
         let written = self.session.record(&self.setup.redactor, events.clone())?;
         for (event, written) in events.into_iter().zip(written) {
@@ -428,13 +426,13 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Records how the run stands, and ends it.
+    /// Records the final status and ends the run.
     fn stop(mut self, stop: Stop, error: Option<CallError>) -> Result<Ended> {
         let said =
             error.as_ref().map(|error| self.setup.redactor.redact(&error.to_string()).into_owned());
         let Stop { status, reason } = stop;
-        // How a flow stands is its own to say, once all of its lanes have stopped. What was done
-        // before is not done again.
+        // A flow records its own status, after all lanes have stopped. A status from before the run
+        // stays.
         let head = self.session.info()?.head;
         let stood = (head.status, head.stop_reason) == (status, Some(reason));
         if self.shared_budget.is_none() && !stood {
@@ -451,8 +449,8 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// What the next call may cost: what was sent last time and what has come since, and
-    /// the longest answer.
+    /// The most that the next call may cost: the last request, everything new, and the longest
+    /// answer.
     fn estimate(&self) -> Estimate {
         let limits = &self.rules.limits;
         let limited = self.shared_budget.is_some()
@@ -465,7 +463,7 @@ impl<'a> Run<'a> {
         }
         let usage =
             Usage { input: self.request.tokens, output: self.max_output(), ..Usage::default() };
-        // All that is sent may be written to the provider's cache, which may cost more.
+        // The provider may write all of the input to its cache, at a higher price.
         let written = Usage { cache_written: usage.input, ..usage };
         let cost = (self.setup.cost)(&usage).max((self.setup.cost)(&written));
         Estimate { tokens: usage.total(), cost, shrink }
@@ -476,20 +474,20 @@ fn interrupted() -> Stop {
     Stop { status: Status::Interrupted, reason: StopReason::UserInterrupt }
 }
 
-/// What cuts a call or a tool off.
+/// What ends a call or a tool early.
 struct Cancel<'a> {
     interrupt: &'a mut signal::Receiver<bool>,
     deadline: Option<tokio::time::Instant>,
 }
 
 impl Cancel<'_> {
-    /// Is it time to stop?
+    /// Must the run stop now?
     fn is_due(&self) -> bool {
         let late = self.deadline.is_some_and(|deadline| tokio::time::Instant::now() >= deadline);
         late || *self.interrupt.borrow()
     }
 
-    /// Returns when it is time to stop.
+    /// Returns when the run must stop.
     async fn off(&mut self) -> Stop {
         let deadline = self.deadline;
         let time_up = async move {
@@ -499,7 +497,7 @@ impl Cancel<'_> {
             }
         };
         let asked = async {
-            // Whoever could ask is gone: nobody will.
+            // The sender is gone, so no interrupt can come.
             if self.interrupt.wait_for(|asked| *asked).await.is_err() {
                 std::future::pending::<()>().await;
             }

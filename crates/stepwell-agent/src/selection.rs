@@ -1,4 +1,4 @@
-//! Which tools an agent gets, of all that there are. Pure.
+//! Selects the tools of an agent from all available ones. Pure.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use stepwell_catalog::server::{means, server_of};
 use crate::error::{Error, Result};
 use crate::tool::Tool;
 
-/// The most tools of a request. One provider takes no more than 128, and others get worse at
-/// choosing long before.
+/// The most tools in a request. One provider accepts at most 128, and models choose worse long
+/// before that.
 pub const MOST_TOOLS: usize = 128;
 
-/// The tools that an agent gets.
+/// The tools of an agent.
 #[derive(Debug)]
 pub struct Selection {
-    /// In the order in which they were given.
+    /// In the order of the agent's list.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// How many more it could have had.
+    /// How many tools were dropped because of the limit.
     pub left_out: usize,
 }
 
@@ -30,9 +30,9 @@ pub fn may_have(agent: &Agent, tool: &dyn Tool) -> bool {
     is_pure && agent.lists(&tool.spec().name)
 }
 
-/// Selects an agent's tools. An entry of its list that means none of them is an error: the
-/// agent was made for a tool that is not there. `absent` are the servers that could not be
-/// reached, and why.
+/// Selects an agent's tools. An entry of the agent's list that matches no tool is an error, because
+/// the agent was written to need it. `absent` names the servers that could not be reached, with
+/// reasons.
 pub fn select(
     agent: &Agent,
     all: Vec<Arc<dyn Tool>>,

@@ -1,4 +1,4 @@
-//! Agents: what one is told, which tools it has, and what it may use.
+//! Agents: their instructions, tools and limits.
 
 use std::collections::BTreeMap;
 
@@ -15,19 +15,19 @@ pub struct Agent {
     pub prompt: String,
     /// The model that it uses, as `provider/name`.
     pub model: Option<String>,
-    /// The tools that it has, by name, or all of an MCP server's, as `files__*`; absent, all.
+    /// Its tools by name, or all of an MCP server's as `files__*`; `None` for all tools.
     pub tools: Option<Vec<String>>,
-    /// Does it get only those that change nothing?
+    /// Only tools that change nothing?
     pub read_only: bool,
-    /// When a person is asked.
+    /// Its mode.
     pub mode: Option<Mode>,
-    /// Steps in one invocation.
+    /// Steps in one run.
     pub max_steps: Option<u64>,
-    /// Tokens in one invocation.
+    /// Tokens in one run.
     pub max_tokens: Option<u64>,
-    /// Dollars in one invocation.
+    /// Dollars in one run.
     pub budget: Option<Money>,
-    /// How long one invocation may take.
+    /// How long one run may take, in seconds.
     pub timeout_seconds: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ const EXPLORE: &str = "You are a careful investigator who changes nothing. Find 
     asks for by reading the workspace as far as it needs. Answer with what you found: facts, each \
     with its file and line, what you could not find, and nothing else.";
 
-/// The agents that are built in.
+/// The built-in agents.
 #[must_use]
 pub fn builtin() -> BTreeMap<String, Agent> {
     let agent = |prompt: &str| Agent { prompt: prompt.to_owned(), ..Agent::default() };
@@ -66,21 +66,21 @@ pub fn builtin() -> BTreeMap<String, Agent> {
 }
 
 impl Agent {
-    /// Can it get a tool of this MCP server?
+    /// May it have a tool of this MCP server?
     #[must_use]
     pub fn wants(&self, server: &str) -> bool {
         let names = |entry: &String| server_of(entry) == Some(server);
         self.tools.as_ref().is_none_or(|tools| tools.iter().any(names))
     }
 
-    /// Is a tool of this name among those that it has?
+    /// Does its list include this tool?
     #[must_use]
     pub fn lists(&self, tool: &str) -> bool {
         let listed = |tools: &Vec<String>| tools.iter().any(|entry| means(entry, tool));
         self.tools.as_ref().is_none_or(listed)
     }
 
-    /// What the model is told: the agent's instructions, and the project's.
+    /// The instructions for the model: the agent's, and the project's.
     #[must_use]
     pub fn system(&self, project: Option<&str>) -> String {
         match project.map(str::trim).filter(|text| !text.is_empty()) {

@@ -1,10 +1,10 @@
-//! What of our environment the programs that we start are not given.
+//! Environment variables that started programs do not receive.
 
-/// The variable that marks what a run started: such a program cannot answer in its user's name.
+/// Marks the processes that a run started: they cannot answer in their user's name.
 pub const IN_RUN: &str = "STEPWELL_IN_RUN";
 
-/// Is it the name of a variable that no program is given: one that holds a provider's key, or a
-/// setting of Stepwell's?
+/// Must this variable be withheld from every started program, because it holds a provider's key or
+/// a setting of Stepwell?
 #[must_use]
 pub fn is_private_variable(name: &str) -> bool {
     let upper = name.to_ascii_uppercase();

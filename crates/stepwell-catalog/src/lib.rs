@@ -1,5 +1,5 @@
-//! What runs are made of, by name: models with their prices and context sizes, where keys come
-//! from, agents, and MCP servers. Configuration describes them; agents use them.
+//! The named parts of runs: models with prices and context lengths, sources of keys, agents, and
+//! MCP servers. Configuration describes them; agents use them.
 
 pub mod agent;
 mod environment;

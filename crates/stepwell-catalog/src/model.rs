@@ -1,6 +1,6 @@
-//! A model's name, and where its provider's key comes from.
+//! Model names, and the sources of providers' keys.
 
-/// A model's name as it can be given again: `provider/name`, or `script:FILE`.
+/// A model's full name: `provider/name`, or `script:FILE`.
 #[must_use]
 pub fn model_name(provider: &str, name: &str) -> String {
     match (provider, name) {
@@ -10,13 +10,13 @@ pub fn model_name(provider: &str, name: &str) -> String {
     }
 }
 
-/// Where a provider's key comes from. Whoever runs the program reads it.
+/// The source of a provider's key. The front end reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeySource {
     /// An environment variable.
     Variable(String),
-    /// What a command prints.
+    /// The output of a command.
     Command(String),
-    /// None is needed.
+    /// The provider needs no key.
     Nowhere,
 }

@@ -1,7 +1,7 @@
-//! What models cost, as far as it is known.
+//! The prices of models.
 //!
-//! Prices stand in a kept list ([`list`]), which ships and can be replaced by a newer one, and in
-//! the user's configuration, which goes first. A price that is not known is absent, never zero.
+//! Prices come from a list ([`list`]), which ships and can be replaced by a newer one, and from the
+//! user's configuration, which takes precedence. An unknown price is absent, never zero.
 
 pub mod list;
 mod names;
@@ -15,60 +15,60 @@ use stepwell::model::{Money, Spent, Usage};
 
 use list::List;
 
-/// What tokens cost; nothing, if the price is not known.
+/// Computes the cost of a usage; `None` if the price is unknown.
 pub type Cost = Arc<dyn Fn(&Usage) -> Option<Money> + Send + Sync>;
 
-/// The name under which a provider's price for every model stands.
+/// The name of a provider's price for all of its models.
 const ANY: &str = "*";
 
-/// What one model costs, in dollars per million tokens, and how much it takes.
+/// The price of a model in dollars per million tokens, and its limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
-    /// Tokens sent.
+    /// Input tokens.
     pub input: Money,
-    /// Tokens sent that the provider read from its cache; as the rest if absent.
+    /// Input tokens that the provider read from its cache; `None` for the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Money>,
-    /// Tokens sent that the provider wrote to its cache; as the rest if absent.
+    /// Input tokens that the provider wrote to its cache; `None` for the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_written: Option<Money>,
-    /// Tokens received, hidden reasoning included.
+    /// Output tokens, hidden reasoning included.
     pub output: Money,
-    /// What a call costs whose input is long: from the lowest bound to the highest.
+    /// Prices of calls with long input, from the lowest bound to the highest.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub long: Vec<Long>,
-    /// How many tokens fit the model, in both directions.
+    /// The context length in tokens, input and output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// How many tokens it answers with at most.
+    /// The most output tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<u64>,
-    /// The day on which the price was looked up.
+    /// The day of the price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub as_of: Option<String>,
 }
 
-/// The price of a whole call whose input is longer than a bound.
+/// The price of a whole call whose input exceeds a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Long {
-    /// More tokens sent than this.
+    /// The bound in input tokens.
     pub over: u64,
-    /// Tokens sent.
+    /// Input tokens.
     pub input: Money,
-    /// Tokens sent that were cached; as the rest if absent.
+    /// Input tokens from the cache; `None` for the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cached: Option<Money>,
-    /// Tokens sent that were written to the cache; as the rest if absent.
+    /// Input tokens written to the cache; `None` for the input price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_written: Option<Money>,
-    /// Tokens received.
+    /// Output tokens.
     pub output: Money,
 }
 
 impl Price {
-    /// What one call cost.
+    /// The cost of one call.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Money {
         let long = self.long.iter().rev().find(|long| usage.input > long.over);
@@ -86,78 +86,77 @@ impl Price {
     }
 }
 
-/// What a user says about a price: what is absent stays as it is.
+/// A user's change to a price. Absent fields stay as they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PriceChange {
-    /// Tokens sent.
+    /// Input tokens.
     pub input: Option<Money>,
-    /// Tokens sent that were cached.
+    /// Input tokens from the cache.
     pub cached: Option<Money>,
-    /// Tokens sent that were written to the cache.
+    /// Input tokens written to the cache.
     pub cache_written: Option<Money>,
-    /// Tokens received.
+    /// Output tokens.
     pub output: Option<Money>,
-    /// How many tokens fit the model.
+    /// The context length.
     pub context: Option<u64>,
-    /// How many tokens it answers with at most.
+    /// The most output tokens.
     pub max_output: Option<u64>,
 }
 
 impl PriceChange {
-    /// Does it say nothing about what tokens cost?
+    /// Does it leave the token prices unchanged?
     const fn prices_nothing(&self) -> bool {
         self.input.is_none() && self.cached.is_none() && self.output.is_none()
     }
 }
 
-/// A price cannot be made of what was said.
+/// Why a price cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPrice {
-    /// It does not name a model.
+    /// The name is not `provider/model`.
     #[error("a price is given for provider/model, not for {0:?}")]
     Name(String),
-    /// A model without a known price needs both sides of one.
+    /// A model without a known price needs an input and an output price.
     #[error("the price of {0} is not known: give its input and its output")]
     Half(String),
 }
 
-/// The known prices.
+/// All known prices.
 #[derive(Clone, Debug)]
 pub struct Prices {
     list: Arc<List>,
-    /// The user's own, by provider and model.
+    /// The user's prices, by provider and model.
     own: BTreeMap<String, Models>,
-    /// How many tokens fit models whose price is not known, by `provider/model`.
+    /// Context lengths of models without a known price, by `provider/model`.
     contexts: BTreeMap<String, u64>,
-    /// What was read of the list, and the user's own over it, by provider.
+    /// Parsed prices with the user's changes, by provider.
     read: Arc<Mutex<BTreeMap<String, Arc<Models>>>>,
 }
 
-/// The prices of a provider's models.
+/// The prices of a provider's models, by name.
 pub type Models = BTreeMap<String, Price>;
 
-/// How many tokens fit a model of which nobody said it. Too many is found out when its
-/// provider refuses, too few costs a summary now and then.
+/// The assumed context length of an unknown model. If it is too high, the provider refuses and the
+/// run adapts; if it is too low, an extra summary is written now and then.
 pub const USUAL_CONTEXT: u64 = 128_000;
 
 impl Default for Prices {
-    /// Those that ship.
+    /// The prices that ship.
     fn default() -> Self {
         Self::of(Arc::new(List::shipped()))
     }
 }
 
 impl Prices {
-    /// Those of a list.
+    /// The prices of a list.
     #[must_use]
     pub fn of(list: Arc<List>) -> Self {
         let (own, contexts) = (BTreeMap::new(), BTreeMap::new());
         Self { list, own, contexts, read: Arc::default() }
     }
 
-    /// The prices of a provider's models. A provider's part of the list is read when it is first
-    /// asked for.
+    /// The prices of a provider's models. The provider's part of the list is parsed at first use.
     #[must_use]
     pub fn models(&self, provider: &str) -> Arc<Models> {
         let mut read = self.read.lock();
@@ -169,7 +168,7 @@ impl Prices {
         Arc::clone(read.entry(provider.to_owned()).or_insert_with(made))
     }
 
-    /// Everyone of whose models a price is known.
+    /// The providers with at least one known price.
     #[must_use]
     pub fn providers(&self) -> Vec<&str> {
         let mut all: Vec<&str> = self.list.providers().collect();
@@ -179,14 +178,14 @@ impl Prices {
         all
     }
 
-    /// The price of a model: by its name, by its name without a date, or the one for all of
-    /// the provider's models.
+    /// The price of a model: by its name, by its name without a date, or the provider's price for
+    /// all models.
     #[must_use]
     pub fn find(&self, provider: &str, model: &str) -> Option<Price> {
         self.find_named(provider, model).or_else(|| self.models(provider).get(ANY).cloned())
     }
 
-    /// The price of a model by its name, or by its name without a date.
+    /// The price of a model: by its name, or by its name without a date.
     fn find_named(&self, provider: &str, model: &str) -> Option<Price> {
         let models = self.models(provider);
         let dated = || {
@@ -196,8 +195,7 @@ impl Prices {
         models.get(model).or_else(dated).cloned()
     }
 
-    /// Who offers a model of that name. If its maker does, that is who is meant; others may
-    /// offer it too.
+    /// The providers that offer this model. Only its maker, if the maker offers it.
     #[must_use]
     pub fn offering(&self, model: &str) -> Vec<String> {
         let offers = |provider: &&str| self.find_named(provider, model).is_some();
@@ -207,15 +205,15 @@ impl Prices {
         self.providers().into_iter().filter(offers).map(str::to_owned).collect()
     }
 
-    /// What a call cost, unless the price is not known.
+    /// The cost of a call; `None` if the price is unknown.
     #[must_use]
     pub fn cost(&self, provider: &str, model: &str, usage: &Usage) -> Option<Money> {
         self.find(provider, model).map(|price| price.cost(usage))
     }
 
-    /// What a session may have cost of which only the tokens are known. Nothing, if the cost of any
-    /// call was recorded: what is known and what is guessed are never one sum. Other programs
-    /// call models otherwise: names that mean the same do.
+    /// The estimated cost of a session with known tokens but without any recorded cost. `None` if
+    /// the cost of any call was recorded, because recorded and estimated costs are never added.
+    /// Other programs' names of the same model are recognised.
     #[must_use]
     pub fn estimate(&self, provider: &str, model: &str, spent: &Spent) -> Option<Money> {
         if spent.unpriced == 0 || !spent.cost.is_zero() {
@@ -227,12 +225,12 @@ impl Prices {
                 .find_map(|name| self.find_named(&name.provider, &name.model))
         };
         let mut price = self.find(provider, model).or_else(other)?;
-        // How long each call was is not known: all of them count as short.
+        // The length of each call is unknown, so all count as short.
         price.long.clear();
         Some(price.cost(&spent.usage)).filter(|cost| !cost.is_zero())
     }
 
-    /// How many tokens fit a model, in both directions, as far as anyone said.
+    /// The known context length of a model, input and output.
     #[must_use]
     pub fn context(&self, provider: &str, model: &str) -> Option<u64> {
         let own = |name: &str| self.contexts.get(&format!("{provider}/{name}")).copied();
@@ -240,14 +238,14 @@ impl Prices {
         own(model).or(known).or_else(|| own(ANY))
     }
 
-    /// With a user's own prices, by `provider/model`; `provider/*` is for all of its models.
+    /// Adds a user's prices, by `provider/model`; `provider/*` is for all models.
     pub fn with(mut self, changes: &BTreeMap<String, PriceChange>) -> Result<Self, BadPrice> {
         for (name, change) in changes {
             let named = name.split_once('/').filter(|(p, m)| !p.is_empty() && !m.is_empty());
             let (provider, model) = named.ok_or_else(|| BadPrice::Name(name.clone()))?;
             let price = match self.find(provider, model) {
                 Some(known) => changed(known, change),
-                // Only what fits is said: what it costs stays unknown.
+                // Only the context length is given; the price stays unknown.
                 None if change.prices_nothing() => {
                     self.contexts.extend(change.context.map(|context| (name.clone(), context)));
                     continue;
@@ -255,21 +253,21 @@ impl Prices {
                 None => fresh(change).ok_or_else(|| BadPrice::Half(name.clone()))?,
             };
             self.own.entry(provider.to_owned()).or_default().insert(model.to_owned(), price);
-            // What was read lacks it.
+            // Cached prices lack the change.
             self.read = Arc::default();
         }
         Ok(self)
     }
 }
 
-/// A price that the user changed is the user's: the vendor's date and tier no longer hold.
+/// The price after a user's change, without the vendor's date and tiers.
 fn changed(mut price: Price, change: &PriceChange) -> Price {
     let said = [change.input, change.cached, change.cache_written, change.output];
     if said.iter().any(Option::is_some) {
         price.long = Vec::new();
         price.as_of = None;
     }
-    // A discount is a part of the input's price: a new one has its own, or none.
+    // Cache discounts belong to the old input price.
     if change.input.is_some() {
         price.cached = None;
         price.cache_written = None;
@@ -296,8 +294,8 @@ fn fresh(change: &PriceChange) -> Option<Price> {
     })
 }
 
-/// Is this what vendors put behind a name for one of its editions: `-2025-04-14`,
-/// `-20250514`, `-001`, `-latest`? Anything else is another model: `-mini`, `-5`.
+/// Is this a suffix that vendors add for an edition of the same model, such as `-2025-04-14`,
+/// `-20250514`, `-001` or `-latest`? Other suffixes, such as `-mini` or `-5`, name another model.
 fn is_date(suffix: &str) -> bool {
     let Some(rest) = suffix.strip_prefix('-').or_else(|| suffix.strip_prefix('@')) else {
         return false;

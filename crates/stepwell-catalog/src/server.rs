@@ -1,25 +1,25 @@
-//! Names: of servers, and of their tools as every provider takes them and none of ours is
-//! called.
+//! Names of MCP servers, and of their tools in a form that every provider accepts and that never
+//! collides with a built-in tool.
 
 use std::fmt;
 use std::str::FromStr;
 
 use stepwell::model::Digest;
 
-/// Stands between a server's name and its tool's. None of our own tools has it.
+/// Separates a server's name from its tool's. No built-in tool's name contains it.
 pub const BETWEEN: &str = "__";
 
-/// The longest name of a tool that every provider takes.
+/// The longest tool name that every provider accepts.
 const LONGEST: usize = 64;
 
-/// The longest name of a server: it leaves room for its tools'.
+/// The longest server name: it leaves room for the tools' names.
 const LONGEST_SERVER: usize = 32;
 
-/// How much of a digest tells two names apart.
+/// How many digits of a digest make a shortened name unique.
 const DIGITS: usize = 8;
 
-/// The name of a server: letters, digits, `-` and `_`, such that a tool's name can be split
-/// into its server's and its own in one way only.
+/// A server's name: letters, digits, `-` and `_`, such that every tool name splits into server and
+/// tool in only one way.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerName(String);
 
@@ -29,8 +29,8 @@ impl FromStr for ServerName {
     fn from_str(text: &str) -> Result<Self, String> {
         let plain = text.chars().all(is_plain);
         if !plain || !text.starts_with(|first: char| first.is_ascii_alphabetic()) {
-            return Err("a server's name is made of letters, digits, - and _, and begins with a \
-                        letter"
+            return Err("a server's name consists of letters, digits, - and _, and begins with a \
+                letter"
                 .to_owned());
         }
         if text.contains(BETWEEN) || text.ends_with('_') {
@@ -50,14 +50,14 @@ impl fmt::Display for ServerName {
 }
 
 impl ServerName {
-    /// The name.
+    /// The name as text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// The name by which a model knows one of its tools. One that no provider would take is
-    /// rewritten, and told apart from others by a part of its digest.
+    /// The name of one of its tools for the model. A name that providers would reject is rewritten,
+    /// and made unique by a digest.
     #[must_use]
     pub fn tool(&self, own: &str) -> String {
         let room = LONGEST - self.0.len() - BETWEEN.len();
@@ -75,13 +75,13 @@ fn is_plain(character: char) -> bool {
     character.is_ascii_alphanumeric() || character == '_' || character == '-'
 }
 
-/// The server that a tool's name belongs to, or a pattern such as `github__*` does.
+/// The server of a tool's name, or of a pattern such as `github__*`.
 #[must_use]
 pub fn server_of(name: &str) -> Option<&str> {
     name.split_once(BETWEEN).map(|(server, _)| server)
 }
 
-/// Does an entry of an agent's list mean this tool? `github__*` means all of a server's.
+/// Does this entry of an agent's list include the tool? `github__*` includes all of a server's.
 #[must_use]
 pub fn means(entry: &str, tool: &str) -> bool {
     match entry.strip_suffix('*').filter(|start| start.ends_with(BETWEEN)) {

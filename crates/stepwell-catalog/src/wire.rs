@@ -1,4 +1,4 @@
-//! What programs get to read of prices.
+//! Prices as JSON for programs.
 
 use stepwell_wire::{LongPrice, ModelPrice};
 
@@ -13,7 +13,7 @@ impl From<&Long> for LongPrice {
 }
 
 impl Price {
-    /// The price of a model, as programs read it.
+    /// The price of a model as JSON.
     #[must_use]
     pub fn of_model(&self, model: &str) -> ModelPrice {
         ModelPrice {

@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use stepwell_runtime::Runtime;
+use stepwell_runtime::command::{Command, Reply, SessionCommand};
+use stepwell_runtime::{Interrupt, Runtime};
+use stepwell_terminal::reply::{self, Refusal, Rendered, Style};
 use stepwell_terminal::table::Table;
-use stepwell_terminal::{Console, Form, Paint, Terminal, text, wording};
+use stepwell_terminal::{Console, Form, Paint, Terminal, note, text, wording};
 use stepwell_workspace::config::Override;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Failure, Result, exit_of_run};
 use crate::global::{Colour, Global};
 use crate::output::Output;
 use crate::runner::{self, RunView};
@@ -61,7 +63,7 @@ impl App {
             Err(failure) => (Vec::new(), Some(failure)),
         };
         let wanted = Wanted { folder: host.folder.clone(), store, overrides };
-        let notices = Notices::to(|notice| stepwell_terminal::note(wording::notice(notice)));
+        let notices = Notices::to(|notice| note(wording::notice(notice)));
         let asked = wanted.clone();
         let (workspace, fault) = match needs {
             Needs::Workspace => (Workspace::locate(host, wanted, notices)?, None),
@@ -101,21 +103,56 @@ impl App {
         RunView { out: &mut self.out, console, host: &self.workspace.host }
     }
 
-    /// A line without secrets, no wider than the terminal. Half a secret is no longer known as one, so
-    /// it goes before the line is cut.
-    pub(crate) fn cut(&self, line: &str) -> String {
-        let line = self.out.redacted(line);
-        match self.terminal.width {
-            Some(columns) => text::cut(&line, columns),
-            None => line.into_owned(),
+    /// Carries a command out.
+    pub(crate) fn carry_out(&self, command: Command) -> Result<Reply> {
+        Ok(self.runtime().run(command, &Interrupt::default())?)
+    }
+
+    /// Carries a command out that is about one session.
+    pub(crate) fn of_session(&self, session: &str, what: SessionCommand) -> Result<Reply> {
+        self.carry_out(Command::Session(session.to_owned(), what))
+    }
+
+    /// Carries a command out that is about one session, and gives the answer.
+    pub(crate) fn do_to(&mut self, session: &str, what: SessionCommand) -> Result<Exit> {
+        let reply = self.of_session(session, what)?;
+        self.answer(&reply)
+    }
+
+    /// Gives an answer, in words or as JSON.
+    pub(crate) fn answer(&mut self, reply: &Reply) -> Result<Exit> {
+        let Rendered { lines, notes, hints, refused } = reply::words(reply, &self.style());
+        match self.out.is_json() {
+            true => {
+                let objects = reply::json(reply).map_err(std::io::Error::from)?;
+                objects.iter().try_for_each(|object| self.out.json(object))?;
+            }
+            false => lines.into_iter().try_for_each(|line| self.out.line(line))?,
         }
+        notes.into_iter().for_each(note);
+        if !self.out.is_json() {
+            hints.into_iter().for_each(note);
+        }
+        match refused {
+            Some(Refusal { why, kind }) => Err(Failure::explained(why, exit_of_run(kind))),
+            None => Ok(Exit::Done),
+        }
+    }
+
+    /// How answers are shown.
+    pub(crate) fn style(&self) -> Style {
+        let (paint, columns) = (self.out.paint, self.terminal.width);
+        Style { paint, columns, redactor: self.out.redactor(), now: self.workspace.now() }
+    }
+
+    /// A line without secrets, no wider than the terminal.
+    pub(crate) fn cut(&self, line: &str) -> String {
+        self.style().cut(line)
     }
 
     /// Prints a table without secrets, as wide as the terminal.
     pub(crate) fn print(&mut self, table: &Table) -> Result<()> {
-        let table = table.mapped(|text| self.out.redacted(text).into_owned());
-        let lines = table.lines(self.out.paint, self.terminal.width);
-        lines.into_iter().try_for_each(|line| self.out.line(line))
+        self.style().table(table).into_iter().try_for_each(|line| self.out.line(line))
     }
 }
 

@@ -1,13 +1,12 @@
-//! Reading other agents' sessions, as a person sees it: how far it is, and what is lost.
+//! How far the reading of other agents' sessions is, on a terminal.
 
 use std::cell::{Cell, RefCell};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stepwell_formats::{Format, Losses};
+use stepwell_terminal::Terminal;
 use stepwell_terminal::text::{cut, visible};
-use stepwell_terminal::{Terminal, note};
 
 /// How far a long reading is, on a terminal.
 pub(crate) struct Progress {
@@ -81,11 +80,4 @@ impl Progress {
 
 fn size(path: &Path) -> u64 {
     path.metadata().map_or(0, |found| found.len())
-}
-
-/// Says what a format cannot hold.
-pub(crate) fn tell_losses(format: Format, losses: &Losses) {
-    if !losses.is_empty() {
-        note(format_args!("warning: {format} cannot hold: {}", visible(&losses.to_string())));
-    }
 }

@@ -63,9 +63,13 @@ impl Output {
     /// Writes one JSON object on a line of its own, without secrets. Only what is described can be
     /// written.
     pub(crate) fn object(&mut self, object: &impl Answer) -> Result<()> {
-        let json = serde_json::to_string(object).map_err(io::Error::from)?;
-        let json = self.redactor.redact_json(&json).unwrap_or(json);
-        Ok(writeln!(self.raw(), "{json}")?)
+        self.json(&serde_json::to_string(object).map_err(io::Error::from)?)
+    }
+
+    /// Writes an object that is JSON already, without secrets.
+    pub(crate) fn json(&mut self, json: &str) -> Result<()> {
+        let hidden = self.redactor.redact_json(json);
+        Ok(writeln!(self.raw(), "{}", hidden.as_deref().unwrap_or(json))?)
     }
 
     /// Writes it as an object or as a line, whichever was asked for.

@@ -59,6 +59,11 @@ impl Selection {
         }
     }
 
+    /// The statuses that the library's filter does not know: a damaged session may stand in any way.
+    pub(crate) fn statuses(&self) -> Vec<SessionStatus> {
+        if self.wants_damaged() { self.status.clone() } else { Vec::new() }
+    }
+
     fn wants_damaged(&self) -> bool {
         self.status.contains(&SessionStatus::Damaged)
     }

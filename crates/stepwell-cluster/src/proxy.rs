@@ -1,4 +1,4 @@
-//! A wire between a store and its server, which a test can watch, hold up and cut.
+//! A proxy between a store and its server, which a test can watch, stop and cut.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, TcpListener, TcpStream};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
-/// The wire.
+/// The proxy.
 #[derive(Debug)]
 pub struct Proxy {
     port: u16,
@@ -18,7 +18,7 @@ pub struct Proxy {
 struct State {
     held: Mutex<bool>,
     freed: Condvar,
-    /// How often the server said that it is ready for the next question.
+    /// How often the server was ready for the next query.
     answers: AtomicU64,
     connections: AtomicU64,
     /// Cut each connection at the server's next answer, once.
@@ -26,7 +26,7 @@ struct State {
 }
 
 impl Proxy {
-    /// A wire to a server on loopback.
+    /// A proxy to a server on loopback.
     #[must_use]
     pub fn to(server: u16) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
@@ -43,13 +43,13 @@ impl Proxy {
         Self { port, state }
     }
 
-    /// The address of the store at its end.
+    /// The address of the store behind it.
     #[must_use]
     pub fn url(&self) -> String {
         format!("postgres://stepwell@127.0.0.1:{}/postgres", self.port)
     }
 
-    /// Lets nothing through from now on, or lets all that came meanwhile through.
+    /// Holds all data back from now on, or lets it through.
     pub fn hold(&self, held: bool) {
         *self.state.held.lock() = held;
         self.state.freed.notify_all();
@@ -61,19 +61,19 @@ impl Proxy {
         self.port
     }
 
-    /// How many connections came.
+    /// The number of connections so far.
     #[must_use]
     pub fn connections(&self) -> u64 {
         self.state.connections.load(Ordering::SeqCst)
     }
 
-    /// How many questions were answered, each after a round trip.
+    /// The number of answered queries, each after a round trip.
     #[must_use]
     pub fn answers(&self) -> u64 {
         self.state.answers.load(Ordering::SeqCst)
     }
 
-    /// Keeps the server's next answer to itself and cuts the connection.
+    /// Withholds the server's next answer and cuts the connection.
     pub fn cut_at_next_answer(&self) {
         self.state.cut.store(true, Ordering::SeqCst);
     }
@@ -97,7 +97,7 @@ fn join(client: TcpStream, server: TcpStream, state: &Arc<State>) {
     std::thread::spawn(move || {
         while let Some(frame) = frame(&mut down) {
             shared.pass();
-            // Only an answer that says what a statement did, not the greeting.
+            // Only the answer to a statement counts, not the greeting.
             if frame[0] == b'C' && shared.cut.swap(false, Ordering::SeqCst) {
                 break;
             }
@@ -119,7 +119,7 @@ impl State {
     }
 }
 
-/// The server's next message: a letter, a length, and what it says.
+/// The server's next message: type, length and body.
 fn frame(from: &mut TcpStream) -> Option<Vec<u8>> {
     let mut head = [0; 5];
     from.read_exact(&mut head).ok()?;

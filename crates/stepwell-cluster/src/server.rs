@@ -146,7 +146,7 @@ impl Server {
     /// Runs SQL as the owner. Returns the plain output.
     #[must_use]
     pub fn sql(&self, sql: &str) -> String {
-        // Rights of one table that two tests change at once are refused to one of them.
+        // If two tests change the rights of a table at once, one of them fails.
         let is_passing = |error: &str| error.contains("tuple concurrently updated");
         let mut tries = (0..20).map(|_| self.sql_as(OWNER, sql));
         let ran = tries.find(|ran| !ran.as_ref().is_err_and(|error| is_passing(error)));
@@ -271,13 +271,13 @@ impl Server {
         let _ = std::fs::remove_file(self.folder.join("data/postmaster.pid"));
     }
 
-    /// Stops the server and all its processes where they are: it keeps its connections, takes new ones,
-    /// and says nothing.
+    /// Suspends the server and all its processes: it keeps its connections, accepts new ones, and
+    /// does not answer.
     pub fn suspend(&self) {
         self.signal("-STOP");
     }
 
-    /// Lets it go on, after it was suspended.
+    /// Continues it after `suspend`.
     pub fn go_on(&self) {
         self.signal("-CONT");
     }

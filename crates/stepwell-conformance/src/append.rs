@@ -209,7 +209,7 @@ fn an_event_without_a_time_gets_the_clocks<F: Fixture>(w: &mut Harness<F>) {
 }
 
 fn many_parts(n: usize) -> Message {
-    // Each too short to spill into a blob, so that all count.
+    // Each part is too short to become a blob, so all of them count.
     Message::new(Role::User, vec![Part::text("z".repeat(60_000)); n])
 }
 
@@ -309,7 +309,7 @@ fn seqs_given_to_many_threads_are_dense_and_unique<F: Fixture>(w: &mut Harness<F
         let edits = || (0..10).map(|_| edit()).collect::<Vec<_>>();
         let runs: Vec<_> = (0..4).map(|_| scope.spawn(edits)).collect();
         let given = runs.into_iter().map(|run| run.join().unwrap());
-        // What returned earlier stands earlier.
+        // Earlier results come first.
         given.inspect(|seqs| assert!(seqs.is_sorted())).flatten().collect()
     });
     given.sort_unstable();

@@ -1,4 +1,4 @@
-//! Claims about blobs: stored once, kept while an event names them.
+//! Claims about blobs: stored once, kept while an event refers to them.
 
 use stepwell::log::SPILL_BYTES;
 use stepwell::model::{Digest, FileChanged, FileState, Part, Role, ToolResult};
@@ -41,7 +41,7 @@ pub(crate) fn written(path: &str, blob: Digest) -> FileChanged {
     }
 }
 
-/// Bytes that do not compress to nothing.
+/// Bytes that do not compress well.
 fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let next = || {
@@ -60,7 +60,7 @@ fn a_blob_is_kept_under_the_digest_that_was_taken_of_it<F: Fixture>(w: &mut Harn
     assert_eq!(w.store().blob(&digest).unwrap(), b"hello");
     w.add(&lease, written("x", digest));
     assert!(w.store().maintain().verify(&lease.session).unwrap().is_sound());
-    // Bytes that are not the digest's are damage, and nobody's blob.
+    // Bytes with another digest are damage, and are never returned.
     let wrong = Digest::of(b"other");
     w.store().keep_blobs(&[(wrong, b"hello")]).unwrap();
     let error = w.store().blob(&wrong).unwrap_err();
@@ -78,7 +78,7 @@ fn bytes_that_were_damaged_are_replaced_by_a_write_that_has_them<F: Fixture>(w: 
         assert!(matches!(error, Error::DamagedBlob { .. }), "{error}");
     }
     w.store().put_blob(b"right").unwrap();
-    // A text that spills has them, too.
+    // A long text has a blob, too.
     w.add(&lease, say(&long));
     for right in [b"right".as_slice(), long.as_bytes()] {
         assert_eq!(w.store().blob(&Digest::of(right)).unwrap(), right);

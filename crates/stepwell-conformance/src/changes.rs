@@ -1,4 +1,4 @@
-//! Claims about the changes of a whole store.
+//! Claims about the change feed of a whole store.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,14 +36,14 @@ claims! { $ changes = changes_claims for Fixture:
     a_subscriber_is_told_of_a_session_that_it_adds,
 }
 
-/// Longer than any machine needs; a wait that lasts so long has failed.
+/// Longer than any machine needs: a wait of this length has failed.
 const LONG: Duration = Duration::from_secs(60);
 
 fn now<F: Fixture>(w: &Harness<F>) -> ChangeCursor {
     w.store().changes(None, Wait::NONE).unwrap().cursor
 }
 
-/// What changed since a cursor, which then stands there.
+/// The changes since a cursor, which advances.
 fn since<F: Fixture>(w: &Harness<F>, cursor: &mut ChangeCursor) -> Vec<String> {
     let found = w.store().changes(Some(cursor), Wait::NONE).unwrap();
     assert!(!found.gap);
@@ -195,7 +195,7 @@ fn a_cursor_that_is_not_understood_is_a_gap<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(since(w, &mut here), ["a 2"]);
 }
 
-/// What a wait tells that ends by something that is done meanwhile.
+/// The changes that a wait returns while `act` runs.
 fn told_while<F: Fixture, T>(w: &Harness<F>, act: impl FnOnce() -> T) -> Vec<String> {
     let (store, cursor) = (w.store(), now(w));
     let (ready, go) = mpsc::channel();
@@ -223,8 +223,8 @@ fn a_wait_ends_when_a_lease_runs_out<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(told_while(w, || w.clock.advance(LEASE_TTL)), ["a 1"]);
 }
 
-/// Writers on two handles, several sessions each; a reader that only follows changes knows in
-/// the end how every session stands.
+/// Writers on two handles, several sessions each: a reader that only follows changes knows every
+/// session's final state.
 fn nothing_is_missed_while_many_write<F: Fixture>(w: &mut Harness<F>) {
     const WRITERS: usize = 4;
     const WRITES: usize = 40;
@@ -237,7 +237,7 @@ fn nothing_is_missed_while_many_write<F: Fixture>(w: &mut Harness<F>) {
         let reader = scope.spawn(|| {
             let mut known: HashMap<String, Seq> = HashMap::new();
             loop {
-                // Looked at before: what was written by then is in the answer.
+                // Read first, so that everything written before is in the answer.
                 let last = done.load(Ordering::SeqCst);
                 let wait = if last { Duration::ZERO } else { Duration::from_millis(20) };
                 let found = store.changes(Some(&cursor), Wait::up_to(wait)).unwrap();
@@ -312,7 +312,7 @@ fn many_subscribers_wait_while_one_looks<F: Fixture>(w: &mut Harness<F>) {
             .iter()
             .map(|subscription| scope.spawn(move || subscription.next(LONG).unwrap()))
             .collect();
-        // The one that looks is told at some time, and another has to take its place.
+        // Another waiter must take over when the polling one returns.
         names.iter().for_each(|name| drop(store.write(edit(name)).unwrap()));
         for (name, waiter) in names.iter().zip(waiting) {
             let Some(Notice::Changed(change)) = waiter.join().unwrap() else {

@@ -1,4 +1,4 @@
-//! How a module's cases become an implementation's tests.
+//! Turns a module's cases into an implementation's tests.
 
 use crate::{Fixture, Harness};
 
@@ -7,16 +7,16 @@ pub fn run<F: Fixture + 'static>(make: impl FnOnce() -> F, case: impl FnOnce(&mu
     case(&mut Harness::new(make()));
 }
 
-/// Lists a module's cases. It makes the macro that turns them into tests, and is the
-/// only user of the case functions: one that is not listed is dead code, which the
-/// lints refuse, so no claim is ever written and not run.
+/// Lists a module's cases. Generates the macro that turns them into tests. Nothing else uses the
+/// case functions, so a case that is not listed is dead code, and the lints reject it: every case
+/// runs.
 macro_rules! claims {
     ($dollar:tt $module:ident = $expand:ident for $bound:ident: $($name:ident,)*) => {
         /// The cases, for the macro that expands to tests.
         #[doc(hidden)]
         pub mod claims {
             $(
-                /// A claim, in its name.
+                /// The claim is its name.
                 pub fn $name<F: $crate::$bound>(harness: &mut $crate::Harness<F>) {
                     super::$name(harness);
                 }

@@ -1,4 +1,4 @@
-//! Claims about making sessions.
+//! Claims about creating sessions.
 
 use stepwell::model::{Driver, Epoch, Flow, Origin, PhaseSet, Source, Time};
 use stepwell::store::{Create, Write, Written};

@@ -1,4 +1,4 @@
-//! Claims about damaged data: it is reported, and stays where it is.
+//! Claims about damaged data: it is reported, and stays in place.
 
 use stepwell::model::{Kind, Task};
 use stepwell::store::query::{Filter, Query};

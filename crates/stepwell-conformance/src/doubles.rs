@@ -1,4 +1,4 @@
-//! A clock and processes that a test controls.
+//! A clock and processes under a test's control.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,7 +9,7 @@ use stepwell::clock::Clock;
 use stepwell::model::{Owner, Time};
 use stepwell::store::{Liveness, Processes};
 
-/// A clock that stands still until it is told otherwise.
+/// A clock that only moves when a test moves it.
 #[derive(Debug)]
 pub struct TestClock(AtomicI64);
 
@@ -21,12 +21,12 @@ impl Default for TestClock {
 }
 
 impl TestClock {
-    /// Moves the clock to a moment, be it in the past.
+    /// Sets the time, forward or back.
     pub fn set(&self, now: Time) {
         self.0.store(now.as_micros(), Ordering::SeqCst);
     }
 
-    /// Moves the clock on and returns the time then.
+    /// Advances the clock and returns the new time.
     pub fn advance(&self, by: Duration) -> Time {
         let now = self.now().plus(by);
         self.set(now);
@@ -45,7 +45,7 @@ impl Clock for TestClock {
 pub struct TestProcesses(Mutex<HashMap<Owner, Liveness>>);
 
 impl TestProcesses {
-    /// A process of that number on this machine.
+    /// A process with this pid on this machine.
     #[must_use]
     pub fn holder(pid: u32) -> Owner {
         Owner {
@@ -58,17 +58,17 @@ impl TestProcesses {
         }
     }
 
-    /// From now on that process is gone.
+    /// Marks that process as gone.
     pub fn mark_gone(&self, holder: &Owner) {
         self.mark(holder, Liveness::Gone);
     }
 
-    /// From now on that process runs (again).
+    /// Marks that process as running (again).
     pub fn mark_alive(&self, holder: &Owner) {
         self.mark(holder, Liveness::Alive);
     }
 
-    /// From now on nothing can be told of that process.
+    /// Marks that process as unknown.
     pub fn mark_unknown(&self, holder: &Owner) {
         self.mark(holder, Liveness::Unknown);
     }

@@ -320,7 +320,7 @@ fn a_part_of_an_id_lets_through_ids_that_have_it<F: Fixture>(w: &mut Harness<F>)
     assert_eq!(w.listed(part("0-a1")).len(), 2);
     assert_eq!(w.listed(part("b2c3")), names(&["20260101-120000-a1b2c3"]));
     assert_eq!(w.listed(part("y_z")), names(&["x.y_z"]));
-    // No character of a part stands for another one.
+    // Every character in a text filter is literal.
     assert!(w.listed(part("x_y")).is_empty() && w.listed(part("%")).is_empty());
     assert!(w.listed(part("A1")).is_empty() && w.listed(part("a\0")).is_empty());
 }

@@ -1,4 +1,4 @@
-//! Claims about forks: they share a prefix and go their own way.
+//! Claims about forks: they share a prefix, then diverge.
 
 use stepwell::log::State;
 use stepwell::model::{Change, Edited, Money, Origin, Phase, PhaseChanged, PhaseSet, Usage};
@@ -86,7 +86,7 @@ fn a_fork_stands_where_its_parent_stood_then<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(head.phase, Some(Phase::Planning));
     assert_eq!(head.goal.as_deref(), Some("one"));
     assert_eq!(head.tags, ["one".to_owned()].into());
-    // A name for people and a pin belong to the session that got them.
+    // Labels and pins belong to the session that got them.
     assert_eq!((head.label, head.pinned), (None, false));
     w.assert_folded("f");
 }

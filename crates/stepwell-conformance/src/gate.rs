@@ -1,4 +1,4 @@
-//! Claims about gates: each takes one answer.
+//! Claims about gates: each accepts one answer.
 
 use stepwell::model::{Answer, Gate, GateAnswered, Grant, Restored, Rewound, Scope, Undone};
 use stepwell::{Error, Event, Seq};

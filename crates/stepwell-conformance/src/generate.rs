@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 use stepwell::model::{
     About, Answer, Artifact, Author, Change, Checkpoint, CheckpointReason, Compacted, Digest,
-    Driver, Edited, Effect, Elsewhere, Erased, Failure, FileChanged, FileState, Flow, Foreign,
-    Gate, GateAnswered, Grant, Image, Mode, Money, Node, NodeState, Opaque, Origin, Outcome, Part,
-    Permission, Phase, PhaseChanged, PhaseSet, Project, Question, Record, Restored, Rewinding,
-    Rewound, Role, Said, Scope, Scrubbed, Settings, Source, StatusChanged, Step, StopAsked, Task,
-    TaskStatus, Text, Time, ToolCall, ToolFinished, ToolResult, ToolStarted, Undone, Unknown,
-    Usage, Who, WorkAsked, WorkChange,
+    Driver, Edited, Effect, Elsewhere, Erased, Facts, Failure, Fate, FileChanged, FileState, Flow,
+    Foreign, Gate, GateAnswered, Grant, Image, Isolation, Mark, Mode, Money, Node, NodeState,
+    Opaque, Origin, Outcome, Part, Permission, Phase, PhaseChanged, PhaseSet, Project, Provenance,
+    Question, Record, Restored, Rewinding, Rewound, Role, Said, Scope, Scrubbed, Settings, Source,
+    StatusChanged, Step, StopAsked, Subagent, Task, TaskStatus, Text, Time, ToolCall, ToolFinished,
+    ToolResult, ToolStarted, Undone, Unknown, Usage, Who, WorkAsked, WorkChange, WorktreeOutcome,
 };
 use stepwell::{Created, Event, Lane, Message, Seq, SessionId, Status, StopReason};
 
-/// Any text: of any script, with quotes, control characters and NUL, now and then so
-/// long that it spills.
+/// Any text: in any script, with quotes, control characters and NUL, sometimes long enough for a
+/// blob.
 pub fn text() -> BoxedStrategy<String> {
     prop_oneof![
         8 => any::<String>(),
@@ -75,7 +75,7 @@ fn json() -> BoxedStrategy<serde_json::Value> {
         any::<i64>().prop_map(Into::into),
         text().prop_map(Into::into),
     ];
-    // `$blob` is what a spilled text leaves behind; a user may write it too.
+    // `$blob` marks a text that became a blob; a user may write it too.
     let key = prop_oneof![4 => any::<String>(), 1 => Just("$blob".to_owned()), 1 => Just("$$blob".to_owned())];
     leaf.prop_recursive(3, 12, 4, move |inner| {
         prop_oneof![
@@ -127,7 +127,7 @@ fn role() -> BoxedStrategy<Role> {
     prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]).boxed()
 }
 
-/// Any message, be it one that no provider would take.
+/// Any message, even one that no provider would accept.
 pub fn message() -> BoxedStrategy<Message> {
     let parts = prop::collection::vec(part(), 0..4);
     let spent = (prop::option::of(usage()), prop::option::of(money()));
@@ -295,13 +295,16 @@ fn edited() -> BoxedStrategy<Edited> {
         },
     );
     let pins = (seqs(), seqs(), prop::option::of(elsewhere), prop::option::of(who()));
-    (change(text()), tags(), tags(), map(), change(text()), change(money()), (flags, pins))
-        .prop_map(|(label, tag, untag, metadata, goal, budget, (flags, pins))| Edited {
+    let own = (change(text()), facts());
+    (change(text()), tags(), tags(), map(), change(text()), change(money()), (flags, pins, own))
+        .prop_map(|(label, tag, untag, metadata, goal, budget, (flags, pins, own))| Edited {
             label,
             tag,
             untag,
             metadata,
             goal,
+            summary: own.0,
+            facts: own.1,
             budget,
             pinned: flags.0,
             ready: flags.1,
@@ -311,6 +314,53 @@ fn edited() -> BoxedStrategy<Edited> {
             elsewhere: pins.2,
             who: pins.3.map(Box::new),
         })
+        .boxed()
+}
+
+fn facts() -> BoxedStrategy<Facts> {
+    let mark =
+        (id(), seq(), time()).prop_map(|(session, seq, at)| Mark { session, seq, at }).boxed();
+    let file = (text(), prop::option::of(text()), prop::option::of(time()), any::<bool>());
+    let looks = (prop::option::of(any::<u32>()), prop::option::of(text()), prop::option::of(mark));
+    let provenance = (file, looks).prop_map(
+        |((from, root, updated_at, recovered), (bytes, stamp, continues))| {
+            let digest = stamp.as_ref().map(|it: &String| Digest::of(it.as_bytes()));
+            let bytes = bytes.map(u64::from);
+            let provenance =
+                Provenance { from, root, updated_at, recovered, bytes, digest, stamp, continues };
+            Box::new(provenance)
+        },
+    );
+    let fate = prop::sample::select(vec![Fate::Clean, Fate::Merged, Fate::Written, Fate::Kept]);
+    let outcome = (fate, text(), prop::collection::vec(text(), 0..3), any::<u8>(), text())
+        .prop_map(|(fate, tip, files, count, why)| WorktreeOutcome {
+            fate,
+            tip,
+            files,
+            count: count.into(),
+            why,
+        });
+    let isolation = prop::sample::select(vec![Isolation::ReadOnly, Isolation::Worktree]);
+    let place = (isolation, any::<[bool; 4]>(), prop::option::of(text()));
+    let subagent = (text(), any::<u8>(), place, prop::option::of(outcome)).prop_map(
+        |(call, depth, (isolation, flags, base), outcome)| {
+            let [merge, uncommitted, ready, misses_changes] = flags;
+            let depth = depth.into();
+            Box::new(Subagent {
+                call,
+                depth,
+                isolation,
+                merge,
+                uncommitted,
+                base,
+                ready,
+                misses_changes,
+                outcome,
+            })
+        },
+    );
+    (prop::option::of(provenance), prop::option::of(subagent), prop::option::of(any::<bool>()))
+        .prop_map(|(provenance, subagent, truncated)| Facts { provenance, subagent, truncated })
         .boxed()
 }
 
@@ -369,7 +419,7 @@ fn work() -> BoxedStrategy<Event> {
             prop::option::of(text())
         )
             .prop_map(|(key, state, output, usage, error)| {
-                // `null` and no output at all read the same.
+                // `null` and an absent output read the same.
                 let output = output.filter(|output| !output.is_null());
                 Node { key, state, output, usage, error }.into()
             }),

@@ -1,4 +1,4 @@
-//! Claims about who may append: epochs fence off earlier holders.
+//! Claims about who may append: epochs fence off earlier runners.
 
 use stepwell::model::{Change, Edited, Epoch, Gate, GateAnswered, StatusChanged};
 use stepwell::store::{Append, Lease, Write};
@@ -28,7 +28,7 @@ fn append(epoch: Option<Epoch>, events: Vec<NewEvent>) -> Write {
     Write::Append(Append { session: id("a"), epoch, expected: None, events: events.into() })
 }
 
-/// A lease that was lost, and the one that took its place.
+/// A lost lease, and the one that replaced it.
 fn stolen<F: Fixture>(w: &Harness<F>) -> (Lease, Lease) {
     let old = w.begin("a");
     w.processes.mark_gone(&TestProcesses::holder(1));

@@ -1,5 +1,4 @@
-//! What a case works in: a fresh store, a clock, processes, and short words for what
-//! most cases do first.
+//! The environment of a case: a fresh store, a clock, processes, and helpers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +14,20 @@ use stepwell::{Created, Event, Message, NewEvent, Recorded, Result, Seq, Session
 
 use crate::{TestClock, TestProcesses};
 
-/// An implementation under test: one place for data, empty at first.
+/// An implementation under test, with empty data at first.
 pub trait Fixture {
-    /// Opens the data: empty the first time, later what was left there. Several may
-    /// be open at once. A store without persistence returns the same one each time.
+    /// Opens the data: empty the first time, later as it was left. Several handles may be open at
+    /// once. A store without persistence returns the same one each time.
     fn open(&mut self, clock: Arc<TestClock>, processes: Arc<TestProcesses>) -> Arc<dyn Store>;
 }
 
-/// An implementation whose stored bytes a test can change behind its back.
+/// An implementation whose stored bytes a test can modify directly.
 pub trait Damageable: Fixture {
     /// Changes the stored body of an event that the session recorded itself.
     fn damage(&mut self, session: &SessionId, seq: Seq);
 }
 
-/// A fixture with its store open, and the time and the processes that it sees.
+/// A fixture with an open store, and the clock and processes that it sees.
 #[derive(Debug)]
 pub struct Harness<F> {
     fixture: F,
@@ -44,27 +43,27 @@ pub(crate) fn id(name: &str) -> SessionId {
     name.parse().unwrap()
 }
 
-/// A client's name for an event.
+/// A client's id for an event.
 pub(crate) fn event_id(name: &str) -> EventId {
     EventId::derived(name.as_bytes())
 }
 
-/// A session that is to be.
+/// A session to create.
 pub(crate) fn created(name: &str) -> Created {
     Created::new(id(name), format!("the task of {name}"))
 }
 
-/// The user says something.
+/// A message of the user.
 pub(crate) fn say(text: &str) -> NewEvent {
     Message::user(text).into()
 }
 
-/// A claim on a lease, by a process of that number.
+/// A lease request by a process with this pid.
 pub(crate) fn claim(pid: u32) -> LeaseRequest {
     LeaseRequest { holder: TestProcesses::holder(pid), ttl: LEASE_TTL }
 }
 
-/// What makes a session, with or without a lease.
+/// A request to create a session, with or without a lease.
 pub(crate) fn create(created: Created, claim: Option<LeaseRequest>) -> Create {
     Create { created, event_id: None, at: None, claim }
 }
@@ -83,14 +82,14 @@ pub(crate) fn seqs(events: &[Recorded]) -> Vec<u64> {
     events.iter().map(|event| event.seq.get()).collect()
 }
 
-/// What was taken, by name, sorted.
+/// The removed sessions by name, sorted.
 pub(crate) fn taken(removal: &Removal) -> Vec<&str> {
     let mut names: Vec<_> = removal.taken.iter().map(SessionId::as_str).collect();
     names.sort_unstable();
     names
 }
 
-/// Targets of a removal, wherever they stand.
+/// Targets of a removal, in or out of the trash.
 pub(crate) fn targets(names: &[&str]) -> Vec<Target> {
     names.iter().map(|name| Target::from(id(name))).collect()
 }
@@ -125,17 +124,17 @@ impl<F: Fixture> Harness<F> {
         self.store = Some(self.another());
     }
 
-    /// A second passes.
+    /// Advances the clock by a second.
     pub(crate) fn tick(&self) {
         self.clock.advance(Duration::from_secs(1));
     }
 
-    /// Makes a session and takes its lease, as process 1.
+    /// Creates a session and acquires its lease, as process 1.
     pub(crate) fn begin(&self, name: &str) -> Lease {
         self.begin_as(created(name))
     }
 
-    /// Lets a lease run out whose holder is a process that cannot be looked at from here.
+    /// Lets a lease expire whose runner cannot be checked from here.
     pub(crate) fn run_out(&self, lease: &Lease, pid: u32) {
         self.processes.mark_unknown(&TestProcesses::holder(pid));
         self.clock.set(lease.expires);
@@ -148,19 +147,19 @@ impl<F: Fixture> Harness<F> {
         written.lease.unwrap()
     }
 
-    /// Makes a session that nobody holds.
+    /// Creates a session without a lease.
     pub(crate) fn make(&self, created: Created) -> Written {
         let create = create(created, None);
         self.store().write(Write::Create(create)).unwrap()
     }
 
-    /// Makes a fork, held by process 1.
+    /// Creates a fork with a lease of process 1.
     pub(crate) fn fork(&self, parent: &str, at: u64, name: &str) -> Lease {
         let origin = Origin::Fork { parent: id(parent), at: Seq::new(at) };
         self.begin_as(Created { origin, ..created(name) })
     }
 
-    /// Makes a subagent's session, held by process 1.
+    /// Creates a subagent's session with a lease of process 1.
     pub(crate) fn subagent(&self, parent: &str, name: &str) -> Lease {
         let origin = Origin::Subagent { parent: id(parent) };
         self.begin_as(Created { origin, ..created(name) })
@@ -171,7 +170,7 @@ impl<F: Fixture> Harness<F> {
         self.try_add(lease, vec![event.into()]).unwrap()
     }
 
-    /// Appends events under a lease, or not.
+    /// Tries to append events under a lease.
     pub(crate) fn try_add(&self, lease: &Lease, events: Vec<NewEvent>) -> Result<Written> {
         self.store().write(Write::Append(Append {
             session: lease.session.clone(),
@@ -181,7 +180,7 @@ impl<F: Fixture> Harness<F> {
         }))
     }
 
-    /// Appends an event without a lease, or not.
+    /// Tries to append an event without a lease.
     pub(crate) fn tell(&self, name: &str, event: impl Into<NewEvent>) -> Result<Written> {
         self.store().write(Write::Append(Append {
             session: id(name),
@@ -196,7 +195,7 @@ impl<F: Fixture> Harness<F> {
         self.tell(name, edited).unwrap();
     }
 
-    /// Says `n` numbered things: "word 1", "word 2", …
+    /// Appends `n` numbered messages: "word 1", "word 2", …
     pub(crate) fn chat(&self, lease: &Lease, word: &str, n: usize) {
         let events = (1..=n).map(|n| say(&format!("{word} {n}"))).collect();
         self.try_add(lease, events).unwrap();
@@ -213,17 +212,17 @@ impl<F: Fixture> Harness<F> {
         self.store().info(&id(name)).unwrap().head
     }
 
-    /// Is there such a session?
+    /// Does this session exist?
     pub(crate) fn has(&self, name: &str) -> bool {
         self.store().exists(&id(name)).unwrap()
     }
 
-    /// Gives a lease back.
+    /// Releases a lease.
     pub(crate) fn release(&self, lease: &Lease) {
         self.store().release(lease).unwrap();
     }
 
-    /// The names of the sessions that a filter lets through, oldest first.
+    /// The names of the sessions that match a filter, oldest first.
     pub(crate) fn listed(&self, filter: Filter) -> Vec<String> {
         self.page_of(&Query {
             filter,
@@ -239,19 +238,19 @@ impl<F: Fixture> Harness<F> {
         page.sessions.iter().map(|info| info.head.id.to_string()).collect()
     }
 
-    /// Where some words are found, newest first.
+    /// The hits of a search for words, newest first.
     pub(crate) fn hits(&self, text: &str) -> Vec<(String, u64)> {
         self.found(&Search::new(text))
     }
 
-    /// Where a search finds something.
+    /// The hits of a search.
     pub(crate) fn found(&self, search: &Search) -> Vec<(String, u64)> {
         let found = self.store().search(search, &Redactor::default()).unwrap();
         found.hits.iter().map(|hit| (hit.session.to_string(), hit.seq.get())).collect()
     }
 
-    /// Fails unless a session's head and lanes are the fold of its events, and a
-    /// verification agrees.
+    /// Fails unless a session's head and lanes are the fold of its events, and a verification
+    /// agrees.
     pub(crate) fn assert_folded(&self, name: &str) {
         let State { head, lanes } = State::fold(&self.log(name)).unwrap();
         let info = self.store().info(&id(name)).unwrap();

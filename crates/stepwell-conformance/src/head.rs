@@ -1,4 +1,4 @@
-//! Claims about the head: it is the fold of the events, whatever their kind.
+//! Claims about the head: it is the fold of all events.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Claims about forks whose parents are gone: a shared prefix lives until its last user.
+//! Claims about forks of removed parents: a shared prefix lives as long as its last user.
 
 use stepwell::log::Redactor;
 use stepwell::store::Span;
@@ -29,14 +29,14 @@ claims! { $ heir = heir_claims for Fixture:
     parent_and_fork_can_go_together,
 }
 
-/// a: created, "a 1" ..= "a 5"; nobody holds it.
+/// a: created, "a 1" ..= "a 5"; without a lease.
 fn parent<F: Fixture>(w: &Harness<F>) {
     let lease = w.begin("a");
     w.chat(&lease, "a", 5);
     w.release(&lease);
 }
 
-/// A fork with something of its own, held by nobody.
+/// A fork with its own events, without a lease.
 fn fork<F: Fixture>(w: &Harness<F>, parent: &str, at: u64, name: &str) {
     w.tick();
     let lease = w.fork(parent, at, name);
@@ -50,7 +50,7 @@ fn purge<F: Fixture>(w: &Harness<F>, name: &str) {
     assert!(!w.has(name));
 }
 
-/// Purges `gone` and checks that each of `left` reads, verifies and goes on as before.
+/// Purges `gone` and checks that each of `left` can be read, verified and continued as before.
 fn outlive<F: Fixture>(w: &mut Harness<F>, gone: &str, left: &[&str]) {
     let before: Vec<_> = left.iter().map(|name| w.log(name)).collect();
     purge(w, gone);
@@ -86,7 +86,7 @@ fn sibling_forks_with_other_points_outlive_their_parent<F: Fixture>(w: &mut Harn
         fork(w, "a", at, name);
     }
     outlive(w, "a", &["f", "g", "h", "i", "j"]);
-    // Whoever took the prefix over goes as well, one after the other.
+    // The session that inherited the prefix is purged as well, one after another.
     outlive(w, "g", &["f", "h", "i", "j"]);
     outlive(w, "j", &["f", "h", "i"]);
     outlive(w, "f", &["h", "i"]);

@@ -1,4 +1,4 @@
-//! Random histories, and a plain model that every store's sessions must equal.
+//! Random histories, and a plain model that every store must equal.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use stepwell::store::Span;
 use stepwell::store::query::{Filter, Query, TrashScope};
 use stepwell::{Event, Lane, Message, Seq, Session, SessionId, Stepwell, Store, View};
 
-/// Something that a user does. Numbers are shares of what there is, in 1/256.
+/// An operation of a user. Numbers are fractions of what exists, in 1/256.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "each says what it is")]
 pub enum Op {
@@ -26,7 +26,7 @@ pub enum Op {
     Purge { session: u8 },
 }
 
-/// Anything that a user may do.
+/// Any operation.
 pub fn op() -> impl Strategy<Value = Op> {
     let scope = prop::sample::select(vec![Scope::Chat, Scope::Files, Scope::Both]);
     prop_oneof![
@@ -44,21 +44,21 @@ pub fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What a session is shown at one moment: its live messages, and its live compactions
-/// in order, each with its range and summary.
+/// The view at one moment: its live messages, and its live compactions in order, each with its
+/// range and summary.
 #[derive(Clone, Debug, Default)]
 struct Moment {
     live: Vec<(u64, String)>,
     compactions: Vec<(u64, (u64, u64), String)>,
 }
 
-/// A session, the plain way: every moment that it went through is kept whole.
+/// The plain model of a session, which keeps every moment.
 #[derive(Clone, Debug)]
 struct Plain {
     id: SessionId,
     /// The moment after each event; the first is before any.
     moments: Vec<Moment>,
-    /// Rewinds that were not taken back on the live branch, with their targets.
+    /// Rewinds that are not undone on the live branch, with their targets.
     rewinds: Vec<u64>,
     trashed: bool,
 }
@@ -76,11 +76,11 @@ impl Plain {
         self.moments.push(moment);
     }
 
-    /// What the model would be shown.
+    /// What the model would be sent.
     fn shown(&self) -> Vec<String> {
         let Moment { live, compactions } = self.now();
         let mut items: Vec<(u64, String)> = live;
-        // A compaction sees the messages and summaries that were there when it was made.
+        // A compaction covers the messages and summaries that existed when it was made.
         for (made, (from, to), summary) in &compactions {
             let covered = |item: &(u64, String)| (*from..=*to).contains(&item.0) && item.0 < *made;
             if let Some(first) = items.iter().position(covered) {
@@ -112,7 +112,7 @@ impl ModelTest {
         self.plain.push(Plain { id, moments, rewinds: Vec::new(), trashed: false });
     }
 
-    /// The session that a share means, if there is one, with its model.
+    /// The session at a fraction, if there is one, with its model.
     fn pick(&mut self, share: u8) -> Option<(usize, Session)> {
         let count = self.plain.len();
         let index = usize::from(share) * count / 256;
@@ -125,7 +125,7 @@ impl ModelTest {
             Some(session) => session,
             None => self.well.resume(&id).unwrap(),
         };
-        // Taking a session up records that it runs.
+        // A resume records that the session runs.
         let seq = session.info().unwrap().head.seq.get();
         let plain = &mut self.plain[index];
         while plain.seq() < seq {
@@ -167,7 +167,7 @@ impl ModelTest {
                 let Some(of) = plain.rewinds.get(usize::from(*which) * count / 256).copied() else {
                     return;
                 };
-                // Taking one back twice on the same branch is refused; then nothing changes.
+                // A second undo on the same branch is refused, and changes nothing.
                 if session.undo_rewind(Seq::new(of)).is_err() {
                     return;
                 }
@@ -213,7 +213,7 @@ impl ModelTest {
                 plain.trashed = false;
             }
             Op::Purge { session } => {
-                // The root stays, so that there is always something to do.
+                // The root stays, so that there is always a session.
                 let Some((index, open)) = self.pick(*session) else { return };
                 if index == 0 {
                     self.sessions.insert(open.id().clone(), open);
@@ -233,7 +233,7 @@ impl ModelTest {
         }
     }
 
-    /// Everything that can be asked equals what the model says.
+    /// Compares everything with the model.
     fn check(&self) {
         let store = self.well.store();
         for plain in &self.plain {
@@ -287,8 +287,8 @@ fn well(store: Arc<dyn Store>) -> Stepwell {
     Stepwell::with(store, Deps::default())
 }
 
-/// Does what a history says, on a store and in the model, and compares them. What was in
-/// the store before is left alone.
+/// Applies a history to a store and to the model, and compares them. Earlier content of the store
+/// stays untouched.
 pub fn histories(store: &Arc<dyn Store>, ops: &[Op]) {
     let well = well(Arc::clone(store));
     let everywhere = Query {

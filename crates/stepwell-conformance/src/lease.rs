@@ -1,4 +1,4 @@
-//! Claims about leases: one holder at a time, stolen only from the dead.
+//! Claims about leases: one runner at a time, replaced only when it is dead.
 
 use std::time::Duration;
 
@@ -180,7 +180,7 @@ fn a_lease_is_stolen_from_a_process_that_is_gone<F: Fixture>(w: &mut Harness<F>)
     w.processes.mark_gone(&TestProcesses::holder(1));
     let stolen = w.store().acquire(&id("a"), &claim(2)).unwrap();
     assert_eq!(stolen.epoch, lease.epoch.next());
-    // Even if it comes back, as a suspended one may.
+    // Even if it comes back, as a suspended process may.
     w.processes.mark_alive(&TestProcesses::holder(1));
     assert!(w.try_add(&lease, vec![say("late")]).is_err());
     w.add(&stolen, say("x"));

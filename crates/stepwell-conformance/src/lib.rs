@@ -1,14 +1,14 @@
-//! One suite, generic over the trait [`Store`](stepwell::Store), for every
-//! implementation of it: SQLite, in memory, PostgreSQL.
+//! One suite, generic over the trait [`Store`](stepwell::Store), for every implementation of it:
+//! SQLite, in memory, PostgreSQL.
 //!
-//! The trait's doc is the contract; each case here is one claim of it. An
-//! implementation brings a [`Fixture`] and expands the suite to one `#[test]` per
-//! claim, so that a failing run names what is broken:
+//! The trait's doc is the contract; each case here is one claim of it. An implementation brings a
+//! [`Fixture`] and expands the suite to one `#[test]` per claim, so that a failing run names what
+//! is broken:
 //!
 //! ```text
 //! fn fixture() -> MyFixture { … }
 //! stepwell_conformance::suite!(fixture);
-//! // For a store whose bytes a test can get at:
+//! // For a store whose bytes a test can modify:
 //! stepwell_conformance::damage_suite!(fixture);
 //! ```
 #![allow(
@@ -60,8 +60,8 @@ pub use claims::run;
 pub use doubles::{TestClock, TestProcesses};
 pub use harness::{Damageable, Fixture, Harness};
 
-/// Expands to one `#[test]` for each claim that every store keeps. `$make` is a
-/// function that returns a [`Fixture`] with nothing in it.
+/// Expands to one `#[test]` for each claim about every store. `$make` is a function that returns an
+/// empty [`Fixture`].
 #[macro_export]
 macro_rules! suite {
     ($make:ident) => {
@@ -99,8 +99,8 @@ macro_rules! suite {
     };
 }
 
-/// Expands to one `#[test]` for each claim about damage. `$make` returns a fixture
-/// that is [`Damageable`] as well.
+/// Expands to one `#[test]` for each claim about damage. `$make` returns a fixture that is also
+/// [`Damageable`].
 #[macro_export]
 macro_rules! damage_suite {
     ($make:ident) => {

@@ -22,7 +22,7 @@ claims! { $ liveness = liveness_claims for Fixture:
     reading_the_info_changes_nothing,
 }
 
-/// The status of `a` in every answer that has one; they must agree.
+/// The status of `a` in every answer that has one. They must agree.
 fn status<F: Fixture>(w: &Harness<F>) -> Status {
     let status = w.head("a").status;
     for other in Status::ALL {

@@ -1,4 +1,4 @@
-//! Claims about lists: their order, and pages that cover everything exactly once.
+//! Claims about lists: their order, and complete paging without repetitions.
 
 use stepwell::model::{Step, Usage};
 use stepwell::store::Order;
@@ -28,8 +28,8 @@ claims! { $ page = page_claims for Fixture:
 
 const SORTS: [Sort; 4] = [Sort::Updated, Sort::Created, Sort::Cost, Sort::Steps];
 
-/// Five sessions whose order differs for each way of sorting:
-/// updated c e a d b, created a b c d e, cost b (a d) e c, steps e d c b a.
+/// Five sessions with a different order for each sort key: updated c e a d b, created a b c d e,
+/// cost b (a d) e c, steps e d c b a.
 fn five<F: Fixture>(w: &Harness<F>) {
     let mut leases = Vec::new();
     for name in ["a", "b", "c", "d", "e"] {
@@ -90,7 +90,7 @@ fn sessions_that_are_equal_are_sorted_by_birth<F: Fixture>(w: &mut Harness<F>) {
     }
 }
 
-/// All pages one after the other; `between` happens after each.
+/// All pages in order; `between` runs after each.
 fn pages<F: Fixture>(w: &Harness<F>, query: &Query, mut between: impl FnMut(usize)) -> Vec<String> {
     let mut all = Vec::new();
     let mut query = query.clone();
@@ -163,7 +163,7 @@ fn pages_stay_in_place_while_sessions_go<F: Fixture>(w: &mut Harness<F>) {
     }
     let query = Query { limit: 2, order: Order::Oldest, ..Query::default() };
     let seen = pages(w, &query, |n| {
-        // One that was shown, at which the page ended, goes.
+        // Removes the session at which the page ended.
         let shown = id(&format!("s{}", 2 * n + 1));
         w.store().maintain().purge(&[shown.into()]).unwrap();
     });

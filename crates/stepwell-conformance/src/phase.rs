@@ -1,4 +1,4 @@
-//! Claims about phases: which moves a session takes.
+//! Claims about phases: which moves a session accepts.
 
 use stepwell::model::{Driver, MAX_DISCUSS_RETURNS, Phase, PhaseChanged, PhaseSet};
 use stepwell::{Created, Error, Status};

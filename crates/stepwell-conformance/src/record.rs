@@ -176,7 +176,7 @@ fn what_is_known_is_not_read_again_until_something_is_written<F: Fixture>(w: &mu
     assert!(matches!(newest(w, "a", known), Newest::Absent));
     filled(w, "b", &["1"]);
     assert!(matches!(newest(w, "b", known), Newest::Found { .. }));
-    // What a fork shares may be erased without a word in its own chain.
+    // A fork's shared events may be erased without a trace in its own chain.
     w.fork("b", 2, "c");
     let Newest::Found { chain, .. } = newest(w, "c", None) else { panic!() };
     assert_eq!(chain, None);
@@ -201,7 +201,7 @@ fn an_attachment_is_stored_with_its_event<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!((&found.blobs, found.data.as_str()), (&names, "<k>"));
     assert!(w.store().info(&id("a")).unwrap().bytes > before);
     w.assert_folded("a");
-    // One that is there by now need not come again.
+    // A blob that is already stored need not be sent again.
     let named = Record { blobs: names, ..record("m") };
     add(w, "a", vec![named.into()]).unwrap();
     w.store().maintain().purge(&targets(&["a"])).unwrap();
@@ -216,7 +216,7 @@ fn an_attachment_that_the_event_does_not_name_is_refused<F: Fixture>(w: &mut Har
     assert_eq!(w.head("a").seq, Seq::FIRST);
 }
 
-/// What a record and a message both say: the text is one blob, which both name.
+/// A record and a message with the same text: the text is one blob, which both refer to.
 fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut Harness<F>) {
     filled(w, "a", &[]);
     let text = format!("the cistern {}", "is full ".repeat(100));
@@ -227,7 +227,7 @@ fn a_text_that_is_attached_is_kept_once_and_found<F: Fixture>(w: &mut Harness<F>
     assert_eq!(w.hits("cistern"), [("a".to_owned(), 2)]);
     w.assert_folded("a");
     assert!(w.store().maintain().verify(&id("a")).unwrap().is_sound());
-    // The message still has its text when the record is gone.
+    // The message keeps its text when the record is gone.
     w.store().write(prune("a", &[3])).unwrap();
     assert_eq!(w.log("a")[1].event, said.event);
     w.store().write(prune("a", &[2])).unwrap();
@@ -345,7 +345,7 @@ fn a_prune_never_reaches_into_a_fork<F: Fixture>(w: &mut Harness<F>) {
     for name in ["a", "b"] {
         w.assert_folded(name);
     }
-    // What was hidden when it forked stays so in a later fork.
+    // Events that were hidden at the time of the fork stay hidden in a later fork.
     w.fork("a", 6, "c");
     assert_eq!(keys(&asked(w, "c", &all(""))), ["4"]);
 }
@@ -393,7 +393,7 @@ fn a_pruned_message_leaves_the_head_as_it_was_and_the_view_whole<F: Fixture>(w: 
     let texts: Vec<String> = view.messages.iter().map(|shown| shown.message.text()).collect();
     assert!(texts.contains(&"last".to_owned()) && !texts.contains(&"first".to_owned()));
     w.assert_folded("a");
-    // A fork keeps its messages, and they are gone from the view here.
+    // A fork keeps its messages, although the view here hides them.
     add(w, "a", vec![say("more")]).unwrap();
     w.fork("a", 7, "b");
     w.store().write(prune("a", &[7])).unwrap();
@@ -430,7 +430,7 @@ fn a_write_that_expects_what_was_pruned_is_refused<F: Fixture>(w: &mut Harness<F
     assert!(matches!(behind("a", 99).unwrap_err(), Error::Pruned { .. }));
     assert_eq!(w.head("a").seq, before);
     behind("a", 3).unwrap();
-    // What a fork shares is only hidden from it.
+    // Shared events are only hidden in the fork.
     let at = w.head("a").seq;
     let origin = Origin::Fork { parent: id("a"), at };
     w.make(Created { origin, ..external("b") });
@@ -465,7 +465,7 @@ fn a_prune_refuses_what_it_must_keep<F: Fixture>(w: &mut Harness<F>) {
     assert!(matches!(error, Error::Trashed(_)), "{error}");
     w.store().maintain().restore(&[id("a")]).unwrap();
     assert_eq!(keys(&asked(w, "a", &all(""))), ["1"]);
-    // Messages of a run of ours are its history.
+    // Messages of a run of Stepwell's are its history.
     let lease = w.begin("own");
     w.add(&lease, say("x"));
     let (session, epoch, rule) = (id("own"), Some(lease.epoch), "old".to_owned());

@@ -1,4 +1,4 @@
-//! Claims about asking again: a client's event id makes an append happen once.
+//! Claims about retries: a client's event id makes an append happen once.
 
 use stepwell::log::SPILL_BYTES;
 use stepwell::model::{Change, Edited, Gate, GateAnswered, Restored, Rewound, Scope, Undone};

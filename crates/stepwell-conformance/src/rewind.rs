@@ -1,4 +1,4 @@
-//! Claims about moving the view back, and taking that back.
+//! Claims about rewinding the view, and undoing that.
 
 use stepwell::log::Timeline;
 use stepwell::model::{
@@ -324,7 +324,7 @@ fn the_limit_on_going_back_to_discuss_is_rewound_too<F: Fixture>(w: &mut Harness
     w.assert_folded("a");
 }
 
-/// The tasks with how they stand, and how many questions were asked.
+/// The tasks with their status, and the number of questions.
 fn work<F: Fixture>(w: &Harness<F>, name: &str) -> (Vec<(String, TaskStatus)>, usize) {
     let facts = w.store().keyed_events(&id(name), &Work::KINDS).unwrap();
     let work = Work::at(w.head(name).seq, facts);

@@ -1,4 +1,4 @@
-//! Claims about erasing what events say, without hiding that it happened.
+//! Claims about erasing the content of events, visibly.
 
 use stepwell::log::SPILL_BYTES;
 use stepwell::model::{Change, Digest, Edited, Epoch, Erased, Money, Origin, Scrubbed, Usage};
@@ -351,7 +351,7 @@ fn a_scrub_elsewhere_needs_one<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(texts(&w.log("a")), ["before", "secret swordfish", "after"]);
 }
 
-/// What an imported log says of a scrub.
+/// A scrub as an imported log records it.
 fn told(seqs: &[u64]) -> Scrubbed {
     let erased = |seq: &u64| Erased { seq: Seq::new(*seq), body: Digest::of(b"[erased]") };
     Scrubbed {
@@ -368,7 +368,7 @@ fn a_log_that_was_scrubbed_elsewhere_can_be_recorded<F: Fixture>(w: &mut Harness
     w.add(&lease, told(&[]));
     w.add(&lease, say("it goes on"));
     assert_eq!(w.log("a")[2].event, told(&[1, 2]).into());
-    // No body was replaced here: the chain is over what was imported.
+    // No body was replaced here: the chain covers the imported bytes.
     let verdict = w.store().maintain().verify(&id("a")).unwrap();
     assert_eq!((verdict.is_sound(), verdict.intact, verdict.scrubbed), (true, 5, 0));
     w.assert_folded("a");

@@ -1,4 +1,4 @@
-//! Claims about search: where words are found, in which order, in which sessions.
+//! Claims about search: where words are found, in which order and sessions.
 
 use std::time::Duration;
 
@@ -105,7 +105,7 @@ fn words_are_found_in_paths_and_errors<F: Fixture>(w: &mut Harness<F>) {
     }
 }
 
-/// A graph's session may have no conversation at all.
+/// The session of a graph may have no conversation.
 fn words_are_found_in_what_nodes_came_to<F: Fixture>(w: &mut Harness<F>) {
     let lease = w.begin("a");
     let node = |key: &str, output: Option<&str>, error: Option<&str>| Node {

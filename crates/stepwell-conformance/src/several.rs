@@ -1,4 +1,4 @@
-//! Claims about questions that are asked of several sessions at once.
+//! Claims about queries over several sessions at once.
 
 use stepwell::model::{Change, Edited, Kind, Question, StatusChanged, Task};
 use stepwell::store::{Excerpt, LOOK_BACK};

@@ -1,4 +1,4 @@
-//! Claims about what people and programs tell a session: words, stops, settings, records.
+//! Claims about what people and programs send to a session: messages, stops, settings, records.
 
 use stepwell::model::{
     Epoch, Kind, Mode, Permission, Record, Rewound, Said, Scope, Settings, StatusChanged,
@@ -124,7 +124,7 @@ fn a_rewind_does_not_bring_a_word_back<F: Fixture>(w: &mut Harness<F>) {
     w.add(&lease, Rewound { to: Seq::FIRST, scope: Scope::Chat, restored: Default::default() });
     assert_eq!((w.head("a").unheard, shown(w, "a").len()), (0, 0));
     refused(w, &lease, Message::user("word").taking_in(at));
-    // What was said and not taken in stays for the next run.
+    // A message that no run has read stays for the next run.
     let later = w.tell("a", said("later")).unwrap().last;
     w.add(&lease, Rewound { to: Seq::FIRST, scope: Scope::Chat, restored: Default::default() });
     assert_eq!(w.head("a").unheard, 1);
@@ -154,7 +154,7 @@ fn a_stop_names_a_lease_that_is_held<F: Fixture>(w: &mut Harness<F>) {
     assert!(w.store().renew(&lease, ttl).unwrap().stop_asked);
     w.release(&lease);
     assert!(matches!(w.tell("a", stop(lease.epoch)), Err(Error::Illegal { .. })));
-    // A later runner is not meant.
+    // The request does not concern a later runner.
     let later = w.store().acquire(&id("a"), &claim(2)).unwrap();
     assert!(!w.store().renew(&later, ttl).unwrap().stop_asked);
     w.assert_folded("a");
@@ -199,7 +199,7 @@ fn a_holder_keeps_another_program_out<F: Fixture>(w: &mut Harness<F>) {
     let other = w.another();
     let lease = other.acquire(&id("a"), &claim(2)).unwrap();
     assert!(matches!(append(w, "a", say("2")), Err(Error::Held { .. })));
-    // What needs no lease still gets through.
+    // Events that need no lease are still accepted.
     w.tell("a", said("hello")).unwrap();
     w.add(&lease, say("3"));
     other.release(&lease).unwrap();
@@ -249,7 +249,7 @@ fn records_are_found_by_their_key_and_shown_to_no_model<F: Fixture>(w: &mut Harn
     assert_eq!(under("graph/checkpoint/k2"), ["two"]);
     assert_eq!(under("graph/checkpoint/k"), Vec::<String>::new());
     assert_eq!(w.hits("marmalade").len(), 1);
-    // A fork finds what it shares.
+    // A fork finds the shared records.
     w.fork("a", 3, "b");
     let found = w.store().keyed(&id("b"), Facts::of(&[Kind::Record])).unwrap();
     assert_eq!(found.len(), 1);

@@ -1,4 +1,4 @@
-//! Claims about the language of searches, and the text that a hit is shown with.
+//! Claims about the query language of searches, and the snippets of hits.
 
 use stepwell::log::Redactor;
 use stepwell::store::query::{Search, Snippet};
@@ -27,7 +27,7 @@ claims! { $ text = text_claims for Fixture:
     a_snippet_shows_no_part_of_a_secret,
 }
 
-/// The numbers of the texts that a search finds.
+/// The indexes of the texts that a search finds.
 fn find<F: Fixture>(w: &Harness<F>, texts: &[&str], asked: &str) -> Vec<usize> {
     if !w.has("a") {
         let lease = w.begin_as(stepwell::Created::new(crate::harness::id("a"), ""));
@@ -205,7 +205,7 @@ fn a_snippet_shows_no_part_of_a_secret<F: Fixture>(w: &mut Harness<F>) {
     let lines = [line(0), line(1), line(2)].join("\n");
     let key = format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----");
     let text = format!("{}{key}\nis the key of the deep well", "lorem ipsum ".repeat(40));
-    // The last word of the key's second line, and a word behind the key.
+    // The last word of the key's second line, and a word after the key.
     for (name, asked) in [("first", "1w"), ("second", "deep")] {
         let lease = w.begin(name);
         w.add(&lease, say(&text));

@@ -1,4 +1,4 @@
-//! Claims about the trash: what goes with a session, what protects it, what comes back.
+//! Claims about the trash: what is deleted with a session, what prevents it, what is restored.
 
 use stepwell::store::Target;
 use stepwell::store::changes::Wait;
@@ -38,7 +38,7 @@ fn trashed<F: Fixture>(w: &Harness<F>, name: &str) -> bool {
     w.store().info(&id(name)).unwrap().trashed_at.is_some()
 }
 
-/// root > child > grandchild, none of them held.
+/// root > child > grandchild, all without a lease.
 fn family<F: Fixture>(w: &Harness<F>) {
     for lease in [w.begin("root"), w.subagent("root", "child"), w.subagent("child", "grandchild")] {
         w.release(&lease);
@@ -222,7 +222,7 @@ fn what_is_named_twice_goes_once<F: Fixture>(w: &mut Harness<F>) {
     let left: Vec<_> = removal.left.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(left, ["child", "a"]);
     assert!(removal.left.iter().all(|(_, error)| matches!(error, Error::Trashed(_))));
-    // Whoever follows the store learns of each.
+    // A follower of the store is notified of each.
     let mut told = std::collections::BTreeSet::new();
     loop {
         let found = w.store().changes(Some(&cursor), Wait::NONE).unwrap();

@@ -1,4 +1,4 @@
-//! Claims about verification and repair of what is sound.
+//! Claims about verifying and repairing intact data.
 
 use stepwell::Error;
 use stepwell::model::Edited;

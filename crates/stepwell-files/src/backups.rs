@@ -1,4 +1,4 @@
-//! Which earlier contents of files are let go of. Pure.
+//! Decides which old contents of files are dropped. Pure.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,10 +7,9 @@ use stepwell::model::{Digest, FileChanged, FileState};
 
 use crate::history::History;
 
-/// The events that lose contents, as they read then. An event that `is_live` says is part of
-/// a view, or is needed to take a rewind back, loses nothing. Of the others' contents each
-/// path keeps the `keep` newest; what stood there first, and what stands there now, it keeps
-/// anyway.
+/// The events whose contents are dropped, in their new form. An event for which `is_live` is true
+/// is part of a view, or is needed to undo a rewind, and keeps its contents. Of the other events
+/// each path keeps the `keep` newest contents, and always its first and its current one.
 pub fn due(
     history: &History,
     keep: usize,
@@ -100,7 +99,7 @@ mod tests {
             (5, "b", "", "1"),
         ]);
         let gone = due(&edits, 1, |_| false);
-        // 4 stands there now, 3 is the newest before it, 0 was there first, 1 is b's.
+        // 4 is the current content, 3 is the newest before it, 0 was the first, 1 is b's.
         assert_eq!(seqs(&gone), [2, 3]);
         assert_eq!(gone[0].1.before, file("1"));
         let why = matches!(&gone[0].1.after, FileState::NotCaptured { digest: Some(it), why }

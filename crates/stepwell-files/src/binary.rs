@@ -1,4 +1,4 @@
-//! Changes of bytes that are no text, in the form that git applies in both directions. Pure.
+//! Changes of binary files, in the form that git applies in both directions. Pure.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use sha1::{Digest as _, Sha1};
 
-/// The name that git gives to bytes.
+/// Git's name for these bytes.
 pub(crate) fn name(bytes: &[u8]) -> String {
     let mut hash = Sha1::new();
     hash.update(format!("blob {}\0", bytes.len()));
@@ -18,15 +18,15 @@ pub(crate) fn name(bytes: &[u8]) -> String {
     })
 }
 
-/// The name that git gives to nothing at all.
+/// Git's name for an absent file.
 pub(crate) const NOTHING: &str = "0000000000000000000000000000000000000000";
 
-/// The bytes that come, and those that go, for the way back.
+/// The new bytes, and the old ones for the reverse patch.
 pub(crate) fn patch(was: &[u8], is: &[u8]) -> String {
     format!("GIT binary patch\n{}{}", literal(is), literal(was))
 }
 
-/// How many packed bytes stand on a line, which begins with a letter that counts them.
+/// How many packed bytes go on a line, which begins with a letter for their number.
 const LINE: usize = 52;
 
 fn literal(bytes: &[u8]) -> String {
@@ -48,7 +48,7 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     packed.expect("memory takes all that is written")
 }
 
-/// Up to four bytes as five characters.
+/// Encodes up to four bytes as five characters.
 fn five(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 85] =
         b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn bytes_have_the_names_that_git_gives_them() {
-        // `git hash-object` says so.
+        // According to `git hash-object`.
         assert_eq!(name(b""), "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391");
         assert_eq!(name(b"hello\n"), "ce013625030ba8dba906f756967f9e9ca394464a");
     }

@@ -1,8 +1,8 @@
-//! What a command changes: the workspace is looked over before and after it.
+//! Captures the file changes of a command by scanning the workspace before and after it.
 //!
-//! What stood in a file before the command has to be at hand afterwards. Of files that git
-//! knows to hold an object, git keeps it; what was recorded is in the store; the rest is read
-//! before the command, the smallest first, up to a limit.
+//! The old content of each file must be available afterwards. Git keeps the content of files that
+//! match an object; the store has recorded contents; all others are read before the command, the
+//! smallest first, up to a limit.
 
 use std::collections::{HashMap, HashSet};
 
@@ -18,18 +18,16 @@ use crate::safe_path::{Exact, Root, SafePath};
 use crate::site::{secret, too_large};
 use crate::tree::{Listing, Stamp, TooMany, Touched, Tree};
 
-/// What is captured.
+/// The limits of a capture.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The folders whose files are looked at around a command, relative to the workspace;
-    /// an empty one is the workspace itself.
+    /// The folders to scan, relative to the workspace; an empty one is the workspace itself.
     pub roots: Vec<String>,
     /// Larger files are not captured.
     pub max_file: u64,
-    /// How many bytes of files that git does not keep are held for when a command changes
-    /// them.
+    /// The most bytes that are held in memory, of files that git does not keep.
     pub max_held: u64,
-    /// With more files than this, none is looked at.
+    /// If there are more files than this, none is captured.
     pub max_files: usize,
 }
 
@@ -44,7 +42,7 @@ impl Default for Limits {
     }
 }
 
-/// Looks at a workspace around commands.
+/// Scans a workspace around commands.
 #[derive(Debug)]
 pub struct Capture {
     root: Root,
@@ -60,33 +58,33 @@ pub struct Capture {
 enum State {
     New,
     Looking,
-    /// There are too many files. That is recorded once.
+    /// There are too many files. This is recorded once.
     TooMany,
     Told,
 }
 
-/// Where the content of a file can be had.
+/// Where the content of a file is available.
 #[derive(Clone, Debug)]
 enum Known {
-    /// Git has it.
+    /// In git.
     Git(String),
-    /// Here.
+    /// In memory.
     Held(Vec<u8>),
-    /// It was recorded.
+    /// In the store.
     Recorded(FileState),
-    /// Nowhere, and why.
+    /// Nowhere, for this reason.
     Nowhere(String),
 }
 
-/// How many files are compared at a time, so that not all contents are in memory at once.
+/// How many files are compared at a time, which bounds the memory for their contents.
 const BATCH: usize = 256;
 
-/// So many tracked files that git has not looked at lately are reason to have it look: they
-/// would all be read otherwise.
+/// With this many outdated entries in git's index it is cheaper to refresh the index than to read
+/// the files.
 const STALE: usize = 100;
 
 impl Capture {
-    /// Looks at nothing yet.
+    /// Scans nothing yet.
     #[must_use]
     pub fn new(root: &Root, limits: Limits) -> Self {
         let tops = limits.roots.iter().filter(|top| is_inside(top)).map(|top| plain(top)).collect();
@@ -94,8 +92,8 @@ impl Capture {
         Self { root: root.clone(), limits, git: None, tree, held: 0, state: State::New }
     }
 
-    /// Looks at how files are, and sees to it that what they hold can be had later. `now` is
-    /// the time in nanoseconds since 1970.
+    /// Scans the files before a command, and makes sure that their contents stay available. `now`
+    /// is in nanoseconds since 1970.
     pub fn before(&mut self, now: i64) {
         let mut tracked = None;
         if self.state == State::New {
@@ -120,7 +118,7 @@ impl Capture {
         }
     }
 
-    /// Looks again, and tells what changed since, with every content in the store.
+    /// Scans the files after a command, and returns the changes, with all contents in the store.
     pub fn after(
         &mut self,
         now: i64,
@@ -166,7 +164,7 @@ impl Capture {
         }
     }
 
-    /// Finds out, for each file of which that is not known, where its content can be had.
+    /// Finds out for each new file where its content is available.
     fn learn(&mut self, tracked: &Tracked) {
         let mut unknown = self.ask_git(tracked);
         let stale = unknown.iter().filter(|(_, path)| tracked.has(path)).count();
@@ -178,7 +176,7 @@ impl Capture {
         self.hold(unknown);
     }
 
-    /// Learns what git has. The answer is the files that have to be read, and their sizes.
+    /// Finds out which contents git has. Returns the files that must be read, with their sizes.
     fn ask_git(&mut self, tracked: &Tracked) -> Vec<(u64, String)> {
         let (root, max_file) = (&self.root, self.limits.max_file);
         let mut unknown = Vec::new();
@@ -198,7 +196,7 @@ impl Capture {
         unknown
     }
 
-    /// Reads files, the smallest first, while there is room for them.
+    /// Reads files, the smallest first, up to the memory limit.
     fn hold(&mut self, mut files: Vec<(u64, String)>) {
         files.sort();
         let room = self.limits.max_held.saturating_sub(self.held);
@@ -224,7 +222,7 @@ impl Capture {
         });
     }
 
-    /// What became of some files that may have changed.
+    /// The changes of files that may have changed.
     fn compare(
         &mut self,
         touched: Vec<Touched<Known>>,
@@ -253,7 +251,7 @@ impl Capture {
                 }
                 changes.push(FileChanged { path, before, after, renamed_from: None });
             } else if let Some((_, Some(known))) = known {
-                // Only touched: its content can be had where it could be before.
+                // Only touched: its content is available where it was before.
                 if let Known::Held(bytes) = &known {
                     self.held += bytes.len() as u64;
                 }
@@ -273,7 +271,7 @@ impl Capture {
     }
 }
 
-/// Contents on their way into the store.
+/// Contents to be stored.
 struct Blobs<'a> {
     redactor: &'a Redactor,
     bytes: HashMap<Digest, Vec<u8>>,
@@ -289,7 +287,7 @@ impl Blobs<'_> {
         FileState::File { blob: digest, mode: stamp.mode & 0o7777 }
     }
 
-    /// How a file was.
+    /// The state of a file before the command.
     fn was(
         &mut self,
         stamp: &Stamp,
@@ -301,7 +299,7 @@ impl Blobs<'_> {
             Some(Known::Recorded(state)) => state.clone(),
             Some(Known::Held(bytes)) => self.keep(bytes.clone(), stamp),
             Some(Known::Git(object)) => match contents.get(object) {
-                // A filter of git's made the file from another content.
+                // A git filter made the file from another content.
                 Some(bytes) if bytes.len() as u64 != stamp.size => {
                     missing("git keeps it in another form")
                 }
@@ -313,7 +311,7 @@ impl Blobs<'_> {
         }
     }
 
-    /// How a file is.
+    /// The state of a file now.
     fn is(&mut self, root: &Root, path: &str, stamp: &Stamp, limit: u64) -> FileState {
         if stamp.kind() == FileType::Symlink {
             return match link(root, path) {
@@ -332,8 +330,7 @@ impl Blobs<'_> {
     }
 }
 
-/// Where what was not captured is alike before and after: does the file system say that it
-/// was changed?
+/// If neither state was captured: does the file system show a change?
 fn may_differ(state: &FileState, stamps: (Option<Stamp>, Option<Stamp>)) -> bool {
     let unknown = matches!(state, FileState::NotCaptured { digest: None, .. });
     unknown && stamps.0 != stamps.1
@@ -349,7 +346,7 @@ fn link(root: &Root, path: &str) -> Known {
     }
 }
 
-/// The bytes of a regular file; a link that took its place is not followed.
+/// The bytes of a regular file; a link that replaced it is not followed.
 fn read(root: &Root, path: &str) -> Result<Vec<u8>, String> {
     match SafePath::exact(root, path)? {
         Exact::Found(spot) => match spot.content()? {
@@ -377,7 +374,7 @@ fn blob(state: &FileState) -> Option<Digest> {
     }
 }
 
-/// Says of each file that appeared with the content of one that is gone that it was moved.
+/// Marks a new file with the content of a removed one as moved.
 fn pair_renames(changes: &mut [FileChanged]) {
     let nothing = Digest::of(b"");
     let mut gone: HashMap<Digest, Vec<String>> = HashMap::new();
@@ -399,7 +396,7 @@ fn pair_renames(changes: &mut [FileChanged]) {
     }
 }
 
-/// A folder as it was set, without what leads nowhere.
+/// A configured folder as a clean relative path.
 fn plain(top: &str) -> String {
     let names = top.split('/').filter(|name| !matches!(*name, "" | "."));
     names.collect::<Vec<_>>().join("/")

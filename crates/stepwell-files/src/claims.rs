@@ -1,8 +1,8 @@
-//! What other sessions of the store say of the same files.
+//! Changes of the same files by other sessions of the store.
 //!
-//! What a command changes is found by looking before and after it, so that whatever someone else
-//! did meanwhile looks like the command's. If that someone is a session of the same store, its log
-//! says so, and a rewind must not take its work away.
+//! A scan before and after a command cannot tell the command's changes from anyone else's in that
+//! time. If another session of the same store made a change, its log says so, and a rewind must not
+//! undo its work.
 
 use std::collections::HashMap;
 
@@ -16,14 +16,14 @@ use crate::history::{Entry, History};
 use crate::others::others;
 use crate::plan::Plan;
 
-/// The states of files that other sessions recorded as theirs, by path.
+/// The file states that other sessions recorded, by path.
 #[derive(Debug, Default)]
 pub(crate) struct Claims {
     by_path: HashMap<String, Vec<(SessionId, FileState)>>,
 }
 
 impl Claims {
-    /// What other sessions of a workspace did since a session was at `to`.
+    /// The changes of a workspace's other sessions since a session was at `to`.
     pub(crate) fn of(
         store: &dyn Store,
         id: &SessionId,
@@ -44,8 +44,8 @@ impl Claims {
         Ok(claims)
     }
 
-    /// Takes in how another session left files. What it shares with this one, because one is a
-    /// fork of the other, is this one's, also if a rewind brought it back.
+    /// Adds the files as another session left them. Changes that both sessions share, because one
+    /// is a fork of the other, count as this session's, also after a rewind.
     fn add(&mut self, other: &SessionId, theirs: &History, ours: &History) {
         let ours = ours.entries();
         let (shared, own): (Vec<&Entry>, Vec<&Entry>) =
@@ -63,8 +63,8 @@ impl Claims {
         }
     }
 
-    /// Makes conflicts of the moves that would take another session's work away: this session
-    /// recorded a change after `to` that the other one recorded too.
+    /// Turns moves into conflicts if they would undo another session's work: both sessions recorded
+    /// the same change after `to`.
     pub(crate) fn object_to(&self, plan: &mut Plan, history: &History, to: Seq) {
         let mut moves = std::mem::take(&mut plan.moves);
         moves.retain(|change| {
@@ -86,7 +86,7 @@ impl Claims {
     }
 }
 
-/// When an event was recorded; before the first one, when the session began.
+/// The time of an event; before the first one, the session's creation.
 fn time_of(store: &dyn Store, id: &SessionId, seq: Seq) -> Result<Time> {
     let from = seq.max(Seq::FIRST);
     let span = Span { from, to: from, order: Order::Oldest, limit: 1 };

@@ -1,4 +1,4 @@
-//! Changes of files as a unified diff, in the form that git applies. Pure.
+//! File changes as unified diffs that git can apply. Pure.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -8,10 +8,10 @@ use stepwell_wire::{FileDiff, FileDiffKind};
 
 use crate::binary;
 
-/// What stands at a path, with its content.
+/// The state of a path, with its content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Nothing.
+    /// No file.
     Absent,
     /// A file.
     File {
@@ -20,16 +20,16 @@ pub enum Side {
         /// Its permission bits.
         mode: u32,
     },
-    /// A symbolic link, and what it points at.
+    /// A symbolic link with its target.
     Link(String),
-    /// A file whose content is not at hand, and why.
+    /// A file whose content is not available, for this reason.
     Unknown(String),
 }
 
-/// How long the shortest difference of two files is looked for. After that a longer one does.
+/// How long to search for the shortest diff; after that a longer one is used.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What happened at a path.
+/// The change of one path.
 #[must_use]
 pub fn file_diff(path: &str, renamed_from: Option<&str>, before: &Side, after: &Side) -> FileDiff {
     let change = match (before, after, renamed_from) {
@@ -49,7 +49,7 @@ pub fn file_diff(path: &str, renamed_from: Option<&str>, before: &Side, after: &
     let is_link = |side: &Side| matches!(side, Side::Link(_));
     let both = *before != Side::Absent && *after != Side::Absent;
     if both && is_link(before) != is_link(after) {
-        // Git knows no change of one into the other.
+        // Git has no patch that turns one into the other.
         write(&mut patch, path, before, &Side::Absent);
         write(&mut patch, path, &Side::Absent, after);
     } else {
@@ -60,7 +60,7 @@ pub fn file_diff(path: &str, renamed_from: Option<&str>, before: &Side, after: &
 
 fn write(patch: &mut FileDiff, old_path: &str, before: &Side, after: &Side) {
     let (Some(was), Some(is)) = (before.bytes(), after.bytes()) else {
-        // Git passes over what is no patch.
+        // Git skips lines that are not a patch.
         remark(patch, old_path, before, after);
         return;
     };
@@ -100,7 +100,7 @@ fn write(patch: &mut FileDiff, old_path: &str, before: &Side, after: &Side) {
     }
 }
 
-/// Says, in front of a patch, what git does not keep, or nobody knows.
+/// Writes a comment in front of a patch for changes that git cannot represent, or that are unknown.
 fn remark(patch: &mut FileDiff, old_path: &str, before: &Side, after: &Side) {
     let path = quoted("", &patch.path);
     let from = match old_path == patch.path {
@@ -144,23 +144,23 @@ fn compare(patch: &mut FileDiff, from: &NamedText<'_>, to: &NamedText<'_>) {
     let _ = write!(patch.diff, "{}", diff.unified_diff().header(from.name, to.name));
 }
 
-/// A side of a difference, with the name that its header has.
+/// A side of a diff, with the name for its header.
 struct NamedText<'a> {
     name: &'a str,
     text: &'a str,
 }
 
-/// Would a file of this mode be another one, if git made it? It makes files that all may read, and
-/// leaves the rest to the umask.
+/// Does this mode differ from the one with which git would create the file? Git creates files that
+/// all may read, and leaves the rest to the umask.
 const fn is_odd(mode: u32) -> bool {
     mode & 0o7000 != 0 || mode & 0o444 != 0o444
 }
 
 impl Side {
-    /// The mode as git writes it; absent, nothing stands there or nobody knows it.
+    /// The mode in git's notation; `None` for an absent or unknown file.
     fn mode(&self) -> Option<u32> {
         match self {
-            // Git knows files that are programs, and others.
+            // Git only distinguishes executable files from others.
             Self::File { mode, .. } if mode & 0o100 != 0 => Some(0o100_755),
             Self::File { .. } => Some(0o100_644),
             Self::Link(_) => Some(0o120_000),
@@ -178,7 +178,7 @@ impl Side {
     }
 }
 
-/// The line that names both sides: without it git applies no binary patch.
+/// The `index` line; without it git applies no binary patch.
 fn index(before: &Side, after: &Side) -> String {
     let name = |side: &Side| match side {
         Side::Absent => binary::NOTHING.to_owned(),
@@ -198,12 +198,12 @@ fn line(to: &mut String, line: std::fmt::Arguments<'_>) {
     let _ = writeln!(to, "{line}");
 }
 
-/// The bytes as text; nothing, if they are none.
+/// The bytes as text; `None` for a binary file.
 fn text(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0'))
 }
 
-/// A path as git writes it: in quotes, if something in it would be misread.
+/// A path in git's notation: quoted if it contains special characters.
 fn quoted(prefix: &str, path: &str) -> String {
     let plain = |c: char| !c.is_control() && c != '"' && c != '\\';
     if path.chars().all(plain) {

@@ -1,28 +1,26 @@
-//! A subagent's question: it is asked in its own session, and by those above it too.
+//! A subagent's question: its own session asks it, and so do the sessions above.
 //!
-//! Whoever answers one of these answers all of them. The subagent's own is the question that counts;
-//! the others follow it.
+//! An answer to one of them answers all. Only the subagent's own question counts; the others follow
+//! it.
 
 use stepwell::log::Head;
 use stepwell::model::Origin;
 use stepwell::work::{Asked, Gates};
 use stepwell::{Error, Result, Seq, SessionId, Store};
 
-use crate::worktree::SubagentRecord;
-
 /// A question where it is asked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AskedIn {
-    /// The session that asks it.
+    /// The session.
     pub session: SessionId,
-    /// The question there, with its answer.
+    /// The question, with its answer.
     pub asked: Asked,
-    /// The last move of the session's view.
+    /// The last rewind of the session's view.
     moved: Option<Seq>,
 }
 
-/// Where a question is asked: first by whoever it is, then by each session above that asks it too.
-/// Nothing, if a session has no question of that name.
+/// The sessions that ask a question: first the one where it arose, then each session above it.
+/// Empty if the session has no question of that name.
 pub fn asked_in(store: &dyn Store, session: &SessionId, gate: &str) -> Result<Vec<AskedIn>> {
     let Some(mut first) = AskedIn::find(store, session, gate)? else { return Ok(Vec::new()) };
     for child in path_to_asker(store, &first)? {
@@ -38,8 +36,8 @@ pub fn asked_in(store: &dyn Store, session: &SessionId, gate: &str) -> Result<Ve
     Ok(all)
 }
 
-/// Does all that waits in a session wait in one above it too? Lists show it there, once: a subagent
-/// that has paused goes on with the session that is resumed.
+/// Are all of a session's open questions also open in a session above? Then lists show them there,
+/// once, because a paused subagent continues when that session is resumed.
 pub fn waits_above(store: &dyn Store, session: &SessionId) -> Result<bool> {
     if !matches!(store.info(session)?.head.origin, Origin::Subagent { .. }) {
         return Ok(false);
@@ -55,7 +53,7 @@ pub fn waits_above(store: &dyn Store, session: &SessionId) -> Result<bool> {
     Ok(waiting.open().next().is_some())
 }
 
-/// A child's question that is asked under a name by its parent.
+/// A child's question, found by its name in the parent.
 pub fn asked_below(
     store: &dyn Store,
     child: &SessionId,
@@ -67,8 +65,8 @@ pub fn asked_below(
     Ok(below(store, &head, &above.asked)?.map(|it| it.asked))
 }
 
-/// The name of a child's question in its parent's session. Whoever rewinds a child is asked anew:
-/// what was allowed before was perhaps another call of the same name.
+/// The name of a child's question in its parent's session. It changes after a rewind of the child,
+/// because an earlier answer may have been about another call of the same name.
 #[must_use]
 pub fn name_above(call: &str, gate: &str, moved: Option<Seq>) -> String {
     match moved {
@@ -85,10 +83,10 @@ impl AskedIn {
         Ok(asked.pop().map(|asked| Self { session, asked, moved }))
     }
 
-    /// The same question as the session above asks it.
+    /// The same question in the session above.
     fn above(&self, store: &dyn Store) -> Result<Option<Self>> {
         let head = store.info(&self.session)?.head;
-        let (Origin::Subagent { parent }, Some(record)) = (&head.origin, SubagentRecord::of(&head))
+        let (Origin::Subagent { parent }, Some(record)) = (&head.origin, &head.facts.subagent)
         else {
             return Ok(None);
         };
@@ -100,17 +98,19 @@ impl AskedIn {
 
 /// A child's question that its parent asks too.
 fn below(store: &dyn Store, child: &Head, above: &Asked) -> Result<Option<AskedIn>> {
-    let Some(SubagentRecord { call, .. }) = SubagentRecord::of(child) else { return Ok(None) };
+    let Some(subagent) = &child.facts.subagent else { return Ok(None) };
     let ours = above.gate.id.as_str();
-    let Some(name) = ours.strip_prefix(&call).and_then(|rest| rest.strip_prefix('/')) else {
+    let Some(name) = ours.strip_prefix(&subagent.call).and_then(|rest| rest.strip_prefix('/'))
+    else {
         return Ok(None);
     };
-    // The name may itself end as one does that was asked after a rewind.
+    // The name itself may end like one that was asked after a rewind.
     let plain = name.rsplit_once('@').map(|(plain, _)| plain);
     for name in std::iter::once(name).chain(plain) {
         let found = AskedIn::find(store, &child.id, name)?;
-        let is_it =
-            |it: &AskedIn| name_above(&call, name, it.moved) == ours && is_copy(above, &it.asked);
+        let is_it = |it: &AskedIn| {
+            name_above(&subagent.call, name, it.moved) == ours && is_copy(above, &it.asked)
+        };
         if let Some(found) = found.filter(is_it) {
             return Ok(Some(found));
         }
@@ -118,14 +118,14 @@ fn below(store: &dyn Store, child: &Head, above: &Asked) -> Result<Option<AskedI
     Ok(None)
 }
 
-/// Is a question asked for another one? One that was asked anew since, in other words perhaps, is
-/// not the one that the session above asks.
+/// Is this question a copy of the other? After the child asked again, with other words perhaps, the
+/// old copy no longer counts.
 fn is_copy(above: &Asked, below: &Asked) -> bool {
     above.at >= below.at
 }
 
-/// The sessions between a question and the subagent that asks it, from above. A fork has none of the
-/// subagents of the session that it was forked from.
+/// The sessions between a question and the subagent that asks it, from above. A fork does not have
+/// the subagents of its parent.
 fn path_to_asker(store: &dyn Store, from: &AskedIn) -> Result<Vec<Head>> {
     let mut path = Vec::new();
     let mut next = from.asked.gate.asker.clone().filter(|asker| *asker != from.session);
@@ -138,7 +138,7 @@ fn path_to_asker(store: &dyn Store, from: &AskedIn) -> Result<Vec<Head>> {
     Ok(path)
 }
 
-/// Of a session that was purged nothing is known.
+/// A purged session counts as missing.
 fn found<T>(looked: Result<Option<T>>) -> Result<Option<T>> {
     match looked {
         Err(Error::NoSession(_)) => Ok(None),

@@ -1,11 +1,11 @@
-//! What a session did to files, in the order in which it did it.
+//! A session's file changes, in order.
 
 use std::collections::{BTreeMap, HashMap};
 
 use stepwell::model::{FileChanged, FileState, Time};
 use stepwell::{Event, Recorded, Seq};
 
-/// A session's changes of files.
+/// A session's file changes.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     entries: Vec<Entry>,
@@ -14,46 +14,46 @@ pub struct History {
 /// One change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Where it stands.
+    /// Its seq.
     pub seq: Seq,
-    /// When it happened.
+    /// When it was recorded.
     pub at: Time,
-    /// What it was.
+    /// The recorded change.
     pub change: FileChanged,
 }
 
 /// One version of a file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Version<'a> {
-    /// The event at which the file is so.
+    /// The event since which the file has this state.
     pub seq: Seq,
-    /// What it is.
+    /// The state.
     pub state: &'a FileState,
-    /// The change that made it so, or that found it so: then it is someone else's.
+    /// The change that made it so, or that found it so; in that case someone else made it.
     pub entry: &'a Entry,
 }
 
 impl Version<'_> {
-    /// Did the session find it there?
+    /// Did the session find the file in this state?
     #[must_use]
     pub fn is_found(&self) -> bool {
         self.seq != self.entry.seq
     }
 }
 
-/// What became of a path over a stretch of history.
+/// The net change of a path in a range of history.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Net {
-    /// What stood there when the stretch began.
+    /// The state at the beginning of the range.
     pub before: FileState,
-    /// What stood there when it ended.
+    /// The state at the end of the range.
     pub after: FileState,
-    /// The path that it had when the stretch began, if it was moved.
+    /// The path at the beginning of the range, if the file was moved.
     pub renamed_from: Option<String>,
 }
 
 impl History {
-    /// The file events among a session's, in order.
+    /// The file events among a session's events, in order.
     pub fn of(events: impl IntoIterator<Item = Recorded>) -> Self {
         let entry = |event: Recorded| match event.event {
             Event::File(change) => Some(Entry { seq: event.seq, at: event.at, change }),
@@ -68,8 +68,8 @@ impl History {
         &self.entries
     }
 
-    /// Every version of every file, in order. What someone else left there, and the session
-    /// found, stands just before the change that replaced it.
+    /// Every version of every file, in order. A state that the session found, made by someone else,
+    /// directly precedes the change that replaced it.
     #[must_use]
     pub fn versions(&self) -> Vec<Version<'_>> {
         let mut versions = Vec::new();
@@ -86,8 +86,7 @@ impl History {
         versions
     }
 
-    /// What stood at a path when an event was recorded; nothing is known of a path that was
-    /// never changed.
+    /// The state of a path after an event; `None` if the session never changed the path.
     #[must_use]
     pub fn at(&self, path: &str, seq: Seq) -> Option<&FileState> {
         let versions = self.versions();
@@ -99,10 +98,10 @@ impl History {
         }
     }
 
-    /// What became of each path that was changed after `from`, up to and with `to`.
+    /// The net change of each path after `from`, up to and including `to`.
     ///
-    /// What stood there before is told by the first change, not by the last one before the
-    /// stretch: what someone else did in between was there when the session came.
+    /// The first change in the range gives the state before, not the last change before the range:
+    /// what someone else did in between was there when the session came.
     #[must_use]
     pub fn net(&self, from: Seq, to: Seq) -> BTreeMap<String, Net> {
         let mut net: BTreeMap<String, Net> = BTreeMap::new();
@@ -131,7 +130,7 @@ impl History {
                 it.renamed_from = Some(origin);
             }
         }
-        // Of what was not captured nobody knows whether it is the same.
+        // Two states that were not captured may differ.
         let unknown = |state: &FileState| matches!(state, FileState::NotCaptured { .. });
         net.retain(|_, it| it.before != it.after || unknown(&it.after));
         net
@@ -152,7 +151,7 @@ pub(crate) mod tests {
         if text.is_empty() { FileState::Absent } else { file(text) }
     }
 
-    /// Changes as `(seq, path, before, after)`, where nothing is an absent file.
+    /// Changes as `(seq, path, before, after)`, where an empty text is an absent file.
     pub(crate) fn history(changes: &[(u64, &str, &str, &str)]) -> History {
         History::of(changes.iter().map(|(seq, path, before, after)| {
             let change = FileChanged {
@@ -221,7 +220,7 @@ pub(crate) mod tests {
         let net = moved.net(Seq::ZERO, Seq::new(4));
         assert_eq!(net["c"].renamed_from.as_deref(), Some("a"));
         assert_eq!(net.keys().collect::<Vec<_>>(), ["a", "c"]);
-        // What was written anew at the old path is no longer moved.
+        // A new file at the old path was not moved.
         let back = history(&[(1, "b", "", "x"), (2, "a", "x", ""), (3, "a", "", "y")]);
         let net = renamed(back, 1, "a").net(Seq::ZERO, Seq::new(3));
         assert_eq!(net["b"].renamed_from, None);

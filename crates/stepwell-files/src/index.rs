@@ -1,23 +1,23 @@
-//! Git's index: what each tracked file was when git last saw that it holds a known object.
-//! Pure; the format is git's `gitformat-index`.
+//! Git's index: the state of each tracked file when git last found it equal to an object. Pure; the
+//! format is git's `gitformat-index`.
 
 /// A tracked file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     /// Relative to the top of the work tree.
     pub(crate) path: String,
-    /// The object that it held, as hex.
+    /// The name of its object, in hex.
     pub(crate) object: String,
     /// When it was modified, in seconds and nanoseconds since 1970.
     pub(crate) modified: (u32, u32),
     /// When its inode was changed.
     pub(crate) changed: (u32, u32),
-    /// The inode and the size, as far as 32 bits tell them.
+    /// The low 32 bits of inode and size.
     pub(crate) inode: u32,
     pub(crate) size: u32,
 }
 
-/// How many bytes an object's name has.
+/// The length of object names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Names {
     Sha1,
@@ -33,7 +33,7 @@ impl Names {
     }
 }
 
-/// The files of an index; nothing, if it is of a form that is not known here.
+/// The files in an index; `None` if its format is unknown.
 pub(crate) fn parse(bytes: &[u8], names: Names) -> Option<Vec<Entry>> {
     let mut reader = Reader { bytes, at: 0 };
     if reader.take(4)? != b"DIRC" {
@@ -68,7 +68,7 @@ struct Reader<'a> {
     at: usize,
 }
 
-/// Bits of an entry's flags.
+/// Flags of an entry.
 const EXTENDED: u16 = 0x4000;
 const STAGE: u16 = 0x3000;
 
@@ -87,7 +87,7 @@ impl<'a> Reader<'a> {
         Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
     }
 
-    /// One entry; `Some(None)` is one that stands for no file of ours.
+    /// One entry; `Some(None)` is an entry that is not a file here.
     fn entry(&mut self, version: u32, names: Names, path: &mut Vec<u8>) -> Option<Option<Entry>> {
         let start = self.at;
         let changed = (self.number()?, self.number()?);
@@ -170,7 +170,7 @@ mod tests {
             git(root, &["update-index", "--index-version", version]);
             git(root, &["add", "-A"]);
             if version == "3" {
-                // What the third version is for.
+                // This needs version 3 of the format.
                 git(root, &["update-index", "--skip-worktree", "a.txt"]);
             }
             let bytes = std::fs::read(root.join(".git/index")).unwrap();
@@ -208,7 +208,7 @@ mod tests {
             std::fs::read(top.path().join(".git/index")).unwrap()
         };
         assert!(parse(&whole, Names::Sha1).is_some());
-        // All but what is cut within the last checksum.
+        // Cuts within the last checksum are not noticed.
         for len in 0..whole.len() - 20 {
             assert!(parse(&whole[..len], Names::Sha1).is_none(), "{len}");
         }

@@ -1,9 +1,9 @@
-//! Files as a session found and left them: what it changed, and the way back.
+//! The files of a session: its changes, and the way back.
 //!
-//! A session's file events are the history of the workspace in the order in which things
-//! happened, whatever was rewound: a rewind that moves files records what it moved as file
-//! events of its own. So what stood at a path at any event is the fold of the file events up
-//! to it, taking a rewind back is a rewind, and nothing is ever guessed from the disk alone.
+//! A session's file events are the history of the workspace in the order in which things happened:
+//! a rewind of files records its own changes as file events. So the state of a path at any event is
+//! the fold of the file events up to it, undoing a rewind is a rewind, and nothing depends on the
+//! disk alone.
 
 pub mod backups;
 mod binary;

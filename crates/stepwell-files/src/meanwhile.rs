@@ -1,9 +1,9 @@
-//! What other sessions wrote in a workspace while a command of this one ran there.
+//! Changes of other sessions in a workspace while a command of this session ran.
 //!
-//! What a command changes is found by looking before and after it. A file that another session wrote
-//! meanwhile would look like the command's, but the other session's log says whose it is: a file tool's
-//! targets are on record before it writes, and a command's changes once it ended. What two commands
-//! could both have written is recorded by the one that ends first.
+//! A scan before and after a command cannot tell the command's changes from another session's. The
+//! other session's log can: a file tool records its targets before it writes, and a command's
+//! changes are recorded when it ends. If two commands could have written a file, the one that ends
+//! first records it.
 
 use std::collections::HashSet;
 
@@ -21,12 +21,12 @@ const PAGE: usize = 64;
 /// The files that other sessions of a workspace wrote, or began to write, since a time.
 #[derive(Debug, Default)]
 pub struct Meanwhile {
-    /// Paths, and the digest of what the session left there.
+    /// Paths, and the digest of the content that the session left.
     written: HashSet<(String, Option<Digest>)>,
 }
 
 impl Meanwhile {
-    /// Looks into the logs of the other sessions.
+    /// Reads the logs of the other sessions.
     pub fn of(store: &dyn Store, id: &SessionId, since: Time) -> Result<Self> {
         let mut meanwhile = Self::default();
         for other in others(store, id, since)? {
@@ -35,7 +35,7 @@ impl Meanwhile {
         Ok(meanwhile)
     }
 
-    /// Reads a log backwards to what happened after the time.
+    /// Reads a log backwards down to the time.
     fn read(&mut self, store: &dyn Store, other: &SessionId, since: Time) -> Result<()> {
         let mut to = Seq::MAX;
         loop {
@@ -65,14 +65,14 @@ impl Meanwhile {
         }
     }
 
-    /// Did another session leave a file as it stands now?
+    /// Did another session leave the file in its current state?
     #[must_use]
     pub fn wrote(&self, change: &FileChanged) -> bool {
         self.written.contains(&(change.path.clone(), digest(&change.after)))
     }
 }
 
-/// What a plan knows a state by.
+/// The digest of a state in plans.
 fn digest(state: &FileState) -> Option<Digest> {
     match state {
         FileState::Absent => None,

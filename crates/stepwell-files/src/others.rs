@@ -1,4 +1,4 @@
-//! The other sessions that were at work in a session's workspace.
+//! The other sessions in a session's workspace.
 
 use stepwell::model::Time;
 use stepwell::store::query::{Filter, Query, TrashScope};
@@ -6,8 +6,8 @@ use stepwell::{SessionId, Store};
 
 use crate::error::Result;
 
-/// Those that changed since a time and can be read. A session that was deleted gave up its log, and not
-/// its files.
+/// The readable sessions with changes since a time. Deleted ones count: their files may still be
+/// here.
 pub(crate) fn others(store: &dyn Store, id: &SessionId, since: Time) -> Result<Vec<SessionId>> {
     let workspace = Some(store.info(id)?.head.workspace);
     let place = TrashScope::Anywhere;

@@ -1,4 +1,4 @@
-//! What a rewind would do to files, and what stands in its way. Pure.
+//! Plans the file moves of a rewind, with conflicts. Pure.
 
 use stepwell::Seq;
 use stepwell::model::{Digest, FileChanged, FileState};
@@ -6,14 +6,14 @@ use stepwell_wire::LeftFile;
 
 use crate::history::History;
 
-/// What stands at a path now.
+/// The current state of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Now {
-    /// Nothing.
+    /// No file.
     Absent,
-    /// No file, but a folder, which a file could only take the place of if it were empty.
+    /// A folder. A file can replace it only if it is empty.
     Folder,
-    /// No file, and what stands on the way there, at this path, is no folder.
+    /// No file, because this part of the path is not a folder.
     Blocked(String),
     /// A file.
     File {
@@ -21,17 +21,18 @@ pub enum Now {
         digest: Digest,
         /// Its permission bits.
         mode: u32,
-        /// Why its bytes cannot be kept, if they cannot: what is overwritten must be.
+        /// Why its bytes cannot be kept, if they cannot: content must be kept before it is
+        /// overwritten.
         unkept: Option<String>,
     },
-    /// A symbolic link, and what it points at.
+    /// A symbolic link with its target.
     Symlink(String),
-    /// Something that cannot be moved, and why.
+    /// Something that cannot be moved, for this reason.
     Other(String),
 }
 
 impl Now {
-    /// Is it what was recorded?
+    /// Is this the recorded state?
     #[must_use]
     pub fn is(&self, state: &FileState) -> bool {
         match (self, state) {
@@ -44,7 +45,7 @@ impl Now {
         }
     }
 
-    /// How it is recorded, or why it cannot be.
+    /// The state for an event, or why it cannot be recorded.
     fn state(&self) -> Result<FileState, String> {
         match self {
             Self::Absent | Self::Folder | Self::Blocked(_) => Ok(FileState::Absent),
@@ -57,39 +58,38 @@ impl Now {
     }
 }
 
-/// Looks at what stands in a workspace now.
+/// Inspects the files of a workspace.
 pub trait Look {
-    /// What stands at a path.
+    /// The state of a path.
     fn now(&self, path: &str) -> Now;
 
-    /// The paths of all that a folder holds, at any depth, but for folders; or why they cannot
-    /// be told.
+    /// The paths of everything but folders below a folder, at any depth; the error says why they
+    /// cannot be listed.
     fn within(&self, folder: &str) -> Result<Vec<String>, String>;
 }
 
-/// What becomes of what someone else did.
+/// How a rewind treats other people's changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Others {
-    /// It is in the way.
+    /// They are conflicts.
     Respected,
-    /// It is overwritten, after it was kept.
+    /// They are kept, then overwritten.
     Overwritten,
 }
 
-/// What a rewind would do.
+/// The effect of a rewind on files.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Plan {
-    /// What each file is, and what it is to become; in order of their paths.
+    /// The change of each file, in order of their paths.
     pub moves: Vec<FileChanged>,
-    /// What is left as it is, and why.
+    /// Files that stay as they are, with reasons.
     pub left: Vec<LeftFile>,
-    /// What someone else changed.
+    /// Files that someone else changed.
     pub conflicts: Vec<LeftFile>,
 }
 
 impl Plan {
-    /// The way back from the end of a history to how files were at `to`, given what stands
-    /// at each path now.
+    /// The moves from the current files to their state at `to`.
     pub fn of(history: &History, to: Seq, others: Others, look: &impl Look) -> Self {
         let mut plan = Self::default();
         let mut found: Vec<(FileChanged, Now)> = Vec::new();
@@ -101,7 +101,7 @@ impl Plan {
             }
             let here = look.now(&path);
             if here.is(&target) {
-                // Nothing has to go, but what stands there is not what the session left.
+                // No file has to go, but the path is not as the session left it.
                 if !here.is(&left) && matches!(here, Now::Folder | Now::Blocked(_)) {
                     let remark = LeftFile { path, why: differs(&here, &left) };
                     plan.remarks(others).push(remark);
@@ -116,7 +116,7 @@ impl Plan {
                     found.push((change, here));
                 }
                 Ok(_) => plan.conflicts.push(LeftFile { path, why: differs(&here, &left) }),
-                // What cannot be kept is not overwritten, whoever asks.
+                // Content that cannot be kept is never overwritten, even by force.
                 Err(why) if ours || others == Others::Overwritten => {
                     plan.left.push(LeftFile { path, why });
                 }
@@ -134,7 +134,7 @@ impl Plan {
         plan
     }
 
-    /// Sees to what stands where a file is to come, and is no file itself.
+    /// Handles a folder or file that blocks the path of a file.
     fn clear_the_way(
         &mut self,
         change: &FileChanged,
@@ -163,7 +163,7 @@ impl Plan {
         }
     }
 
-    /// Where it is told of what stays where it is: it is in the way, unless that is forced.
+    /// The list for files that stay: conflicts, unless the rewind is forced.
     fn remarks(&mut self, others: Others) -> &mut Vec<LeftFile> {
         match others {
             Others::Respected => &mut self.conflicts,
@@ -172,7 +172,7 @@ impl Plan {
     }
 }
 
-/// The paths that stand where a file is to come, and that none of these moves takes away.
+/// Paths that block a file's path, and that none of these moves removes.
 pub(crate) fn in_the_way(
     change: &FileChanged,
     here: &Now,
@@ -193,7 +193,7 @@ pub(crate) fn in_the_way(
     Ok(ways)
 }
 
-/// The move that takes away what stands at a path, after it was kept.
+/// The move that removes a file after its content was kept.
 fn away(path: &str, look: &impl Look) -> Result<FileChanged, String> {
     let kept = match untouchable(path, &FileState::Absent, &FileState::Absent) {
         Some(why) => Err(why),
@@ -203,7 +203,7 @@ fn away(path: &str, look: &impl Look) -> Result<FileChanged, String> {
     Ok(FileChanged { path: path.to_owned(), before, after: FileState::Absent, renamed_from: None })
 }
 
-/// Why a path is left alone, whatever stands there.
+/// Why a path is never touched, whatever its state.
 fn untouchable(path: &str, target: &FileState, left: &FileState) -> Option<String> {
     let mut names = path.split('/');
     if names.clone().any(|name| name.eq_ignore_ascii_case(stepwell::store::STORE_FOLDER)) {
@@ -229,7 +229,7 @@ fn untouchable(path: &str, target: &FileState, left: &FileState) -> Option<Strin
         (FileState::NotCaptured { why, .. }, _) => {
             Some(format!("what stood there was not captured: {why}"))
         }
-        // What could not be recorded could not be brought back either.
+        // A state that could not be recorded could not be restored either.
         (_, FileState::NotCaptured { why, .. }) => {
             Some(format!("what stands there was not captured: {why}"))
         }
@@ -267,7 +267,7 @@ mod tests {
         }
     }
 
-    /// A disk that holds these, and nothing else.
+    /// A disk with exactly these files.
     struct Disk(HashMap<String, Now>);
 
     impl Disk {
@@ -337,7 +337,7 @@ mod tests {
         let plan_ = plan(&done, 0, Others::Respected, &disk);
         assert!(plan_.moves.is_empty());
         let why: Vec<_> = plan_.conflicts.iter().map(|it| (&*it.path, &*it.why)).collect();
-        // That b is gone already is just what is wanted.
+        // b is already gone, as it should be.
         assert_eq!(why, [("a", "someone else changed it"), ("c", "someone else made it")]);
         let forced = plan(&done, 0, Others::Overwritten, &disk);
         assert_eq!(moves(&forced)[0], ("a", &file("mine"), &file("1")));
@@ -356,7 +356,7 @@ mod tests {
         let plan = Plan::of(&done, Seq::ZERO, Others::Overwritten, &disk);
         assert!(plan.moves.is_empty() && plan.conflicts.is_empty());
         assert_eq!(plan.left[0].why, "holds a secret (aws)");
-        // Unless it is forced, nothing is done at all.
+        // Without force nothing is done at all.
         let plan = Plan::of(&done, Seq::ZERO, Others::Respected, &disk);
         assert!(plan.left.is_empty());
         let why = "someone else changed it, and it cannot be kept: holds a secret (aws)";
@@ -391,7 +391,7 @@ mod tests {
         let paths: Vec<_> = moves(&forced).into_iter().map(|(path, ..)| path).collect();
         assert_eq!(paths, ["a", "a/deep/mine", "a/mine", "d", "d/b"]);
         assert_eq!(moves(&forced)[1], ("a/deep/mine", &file("y"), &text("")));
-        // What a folder holds that cannot be kept is left, with the folder.
+        // Content in a folder that cannot be kept stays, with the folder.
         let repository = [("a/.git/config", "x"), ("a/mine", "x")];
         let forced = plan(&done, 0, Others::Overwritten, &repository);
         let why = "a/.git/config is in its way and cannot be kept: it is among git's own files";

@@ -1,4 +1,4 @@
-//! What git keeps: which files hold just what it has, and their contents.
+//! What git keeps: the files that equal an object, and their contents.
 
 use std::collections::HashMap;
 use std::io::{BufRead, Read as _};
@@ -8,17 +8,17 @@ use crate::git::SafeGit;
 use crate::index::{Entry, Names, parse};
 use crate::tree::Stamp;
 
-/// A git work tree that a workspace is, or is part of.
+/// A git work tree that contains the workspace.
 #[derive(Debug)]
 pub(crate) struct Git {
     git: SafeGit,
-    /// The workspace's path in the work tree, with a slash at its end; empty at the top.
+    /// The workspace's path in the work tree, with a trailing slash; empty at the top.
     prefix: String,
     index: PathBuf,
     names: Names,
 }
 
-/// What git knew of the workspace's files when its index was written.
+/// The state of the workspace's files when git's index was written.
 #[derive(Debug, Default)]
 pub(crate) struct Tracked {
     entries: HashMap<String, Entry>,
@@ -43,7 +43,7 @@ impl Git {
         Some(Self { git, prefix: prefix.to_owned(), index, names })
     }
 
-    /// What its index says now.
+    /// The current index.
     pub(crate) fn tracked(&self) -> Option<Tracked> {
         let stat = rustix::fs::stat(&self.index).ok()?;
         let bytes = std::fs::read(&self.index).ok()?;
@@ -54,13 +54,13 @@ impl Git {
         Some(Tracked { entries: entries.collect(), written: Stamp::of(&stat).modified })
     }
 
-    /// Has git look at its files again, so that its index tells how they are.
+    /// Makes git refresh its index.
     pub(crate) fn refresh(&self) {
-        // It fails if a file differs, which is no concern here.
+        // This fails if a file differs, which does not matter here.
         let _ = self.git.text(&["update-index", "-q", "--refresh"]);
     }
 
-    /// The contents of objects; those that are not there are left out.
+    /// The contents of objects; missing objects are left out.
     pub(crate) fn contents(&self, objects: &[&str]) -> HashMap<String, Vec<u8>> {
         let mut found = HashMap::new();
         if objects.is_empty() {
@@ -76,7 +76,7 @@ impl Git {
     }
 }
 
-/// The next object that `cat-file --batch` gives; those that are missing are passed over.
+/// The next object in the output of `cat-file --batch`; missing ones are skipped.
 fn next(output: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
     loop {
         let mut line = String::new();
@@ -92,21 +92,21 @@ fn next(output: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
 }
 
 impl Tracked {
-    /// The object that a file holds, if git knows that it does: the file is just as it was
-    /// when git looked, and that was well before the index was written.
+    /// The object that equals a file, if git knows that: the file is unchanged since git's check,
+    /// which was well before the index was written.
     pub(crate) fn object(&self, path: &str, stamp: &Stamp) -> Option<&str> {
         let entry = self.entries.get(path)?;
         let same = is_then(entry.modified, stamp.modified)
             && is_then(entry.changed, stamp.changed)
             && entry.inode == low(stamp.inode)
             && entry.size == low(stamp.size);
-        // What was written in the same instant as the index may have been written again.
+        // A file that was written in the same instant as the index may have changed again.
         let settled = stamp.modified < self.written
             && (entry.modified.1 != 0 || stamp.modified / SECOND < self.written / SECOND);
         (same && settled).then_some(entry.object.as_str())
     }
 
-    /// Is it tracked, whatever it holds now?
+    /// Is it tracked, whatever its content is now?
     pub(crate) fn has(&self, path: &str) -> bool {
         self.entries.contains_key(path)
     }
@@ -119,13 +119,13 @@ impl Tracked {
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Is the moment in an index that one? Some gits do not note nanoseconds.
+/// Does a time in an index equal this one? Some versions of git do not store nanoseconds.
 fn is_then((seconds, nanos): (u32, u32), stamp: i64) -> bool {
     let same_second = i64::from(seconds) == stamp.div_euclid(SECOND) & 0xffff_ffff;
     same_second && (nanos == 0 || i64::from(nanos) == stamp.rem_euclid(SECOND))
 }
 
-/// The part of a number that an index has room for.
+/// The low 32 bits, as an index stores them.
 fn low(number: u64) -> u32 {
     (number & 0xffff_ffff) as u32
 }

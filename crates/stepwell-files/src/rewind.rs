@@ -1,8 +1,8 @@
-//! Moving a session back, files and all: wholly, or not at all.
+//! Rewinds a session with its files, completely or not at all.
 //!
-//! What is about to be moved is recorded first, with every content that is needed to do it
-//! and to take it back. Then each file is replaced at once. A move that was cut off is
-//! finished by [`finish_rewind`], which whoever resumes the session calls first.
+//! The planned moves are recorded first, with every content that is needed to make and to undo
+//! them. Then each file is replaced atomically. [`finish_rewind`] finishes an interrupted rewind;
+//! every resume calls it first.
 
 use stepwell::log::Timeline;
 use stepwell::model::{
@@ -23,33 +23,33 @@ use crate::rewind_effect::{RewindEffect, later_files};
 use crate::rewind_history::{Asked, MOVES, unfinished};
 use crate::site::Site;
 
-/// Where a rewind is.
+/// The progress of a rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage<'a> {
-    /// What is to be done is recorded.
+    /// The plan is recorded.
     Recorded,
     /// A file is about to be moved.
     Moving(&'a str),
     /// A file was moved.
     Moved(&'a str),
-    /// All files are moved; that they are is recorded next.
+    /// All files are moved; the end is recorded next.
     Placed,
 }
 
-/// Told where a rewind is.
+/// Receives the progress of a rewind.
 pub type Watch<'a> = &'a mut dyn FnMut(Stage<'_>);
 
-/// What a move would do.
+/// The effect of a rewind.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Preview {
-    /// To files.
+    /// On files.
     pub plan: Plan,
-    /// To the conversation.
+    /// On the conversation.
     pub shift: RewindEffect,
 }
 
 impl Preview {
-    /// Is something in the way?
+    /// Does a conflict prevent the rewind?
     #[must_use]
     pub fn is_refused(&self, asked: &Asked) -> bool {
         let respected = asked.others == Others::Respected;
@@ -57,56 +57,56 @@ impl Preview {
     }
 }
 
-/// What a rewind did.
+/// The outcome of a rewind.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Done {
-    /// All of it.
+    /// It was made.
     Rewound {
-        /// The event that says so.
+        /// The seq of its event.
         seq: Seq,
-        /// The checkpoint before it.
+        /// The checkpoint in front of it.
         checkpoint: String,
-        /// What was done.
+        /// Its effect.
         preview: Preview,
     },
-    /// Nothing: something is in the way.
+    /// A conflict prevented it; nothing changed.
     Refused(Preview),
 }
 
-/// What becomes of files that someone else changed while a rewind was cut off.
+/// How to treat files that someone else changed during an interrupted rewind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Foreign {
-    /// They are in the way: nothing is done.
+    /// They are conflicts: nothing is done.
     Refused,
-    /// They are left as they are.
+    /// They stay as they are.
     Left,
 }
 
-/// What became of a rewind that was cut off.
+/// The outcome of finishing an interrupted rewind.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// Where it had begun.
+    /// The seq at which it began.
     pub began: Seq,
-    /// The event that ended it; absent, files that someone else changed are in the way.
+    /// The event that ended it; `None` if conflicts prevented that.
     pub seq: Option<Seq>,
-    /// Those files.
+    /// The files that someone else changed.
     pub left: Vec<LeftFile>,
 }
 
-/// A rewind that was cut off, and what finishing it would do.
+/// An interrupted rewind, and the effect of finishing it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CutOff {
-    /// Where it began.
+    /// The seq at which it began.
     pub began: Seq,
-    /// What was asked for.
+    /// The requested rewind.
     pub asked: Asked,
     /// The files that are not moved yet.
     pub moves: Vec<FileChanged>,
-    /// Those that someone else changed meanwhile.
+    /// The files that someone else changed meanwhile.
     pub left: Vec<LeftFile>,
 }
 
-/// The rewind of a session that was cut off, if there is one.
+/// The interrupted rewind of a session, if there is one.
 pub fn cut_off(store: &dyn Store, id: &SessionId, site: &Site<'_>) -> Result<Option<CutOff>> {
     if store.info(id)?.head.rewinding.is_none() {
         return Ok(None);
@@ -123,7 +123,7 @@ pub fn cut_off(store: &dyn Store, id: &SessionId, site: &Site<'_>) -> Result<Opt
     Ok(Some(CutOff { began, asked, moves, left }))
 }
 
-/// The moves of files that a rewind recorded where it began.
+/// The file moves that a rewind recorded at its beginning.
 fn recorded(files: Vec<Recorded>, began: Seq, many: u64) -> Vec<FileChanged> {
     let within = |seq: Seq| seq > began && seq.get() <= began.get() + many;
     let moves = files.into_iter().filter(|fact| within(fact.seq));
@@ -134,13 +134,13 @@ fn recorded(files: Vec<Recorded>, began: Seq, many: u64) -> Vec<FileChanged> {
     moves.collect()
 }
 
-/// The files that someone else changed since they were to be moved.
+/// The files that someone else changed since the plan was made.
 fn foreign(moves: &[FileChanged], site: &Site<'_>) -> Vec<LeftFile> {
     let foreign = moves.iter().filter(|change| is_foreign(change, moves, site));
     foreign.map(|change| changed_meanwhile(&change.path)).collect()
 }
 
-/// What a rewind would do.
+/// Previews a rewind.
 pub fn preview(
     store: &dyn Store,
     id: &SessionId,
@@ -164,7 +164,7 @@ pub fn preview(
     Ok(Preview { plan, shift })
 }
 
-/// Moves a session back.
+/// Rewinds a session.
 pub fn rewind(
     session: &mut Session,
     site: &Site<'_>,
@@ -200,8 +200,8 @@ pub fn rewind(
     Ok(Done::Rewound { seq, checkpoint, preview })
 }
 
-/// Finishes a rewind that was cut off, if there is one. A fork inherits none: the files were
-/// its parent's to move.
+/// Finishes an interrupted rewind, if there is one. A fork inherits none: the files were its
+/// parent's.
 pub fn finish_rewind(
     session: &mut Session,
     site: &Site<'_>,
@@ -215,7 +215,8 @@ pub fn finish_rewind(
         return Ok(None);
     };
     let mut moves = recorded(session.keyed_events(&[Kind::File])?, began, files);
-    // What the user was asked about is theirs to finish. What somebody else began, nobody asked them.
+    // The user confirmed their own rewind when it began. A rewind that someone else began needs a
+    // confirmation.
     let theirs = theirs(&moves, began, site);
     if others == Foreign::Refused {
         let mut left = foreign(&moves, site);
@@ -232,7 +233,7 @@ pub fn finish_rewind(
     Ok(Some(Settled { began, seq, left }))
 }
 
-/// The files of a rewind that somebody else began.
+/// The files of a rewind that someone else began.
 fn theirs(moves: &[FileChanged], began: Seq, site: &Site<'_>) -> Vec<LeftFile> {
     let Some(who) = site.whose.whose(began) else { return Vec::new() };
     let undone = moves.iter().filter(|change| !site.now(&change.path).is(&change.after));
@@ -240,8 +241,8 @@ fn theirs(moves: &[FileChanged], began: Seq, site: &Site<'_>) -> Vec<LeftFile> {
     undone.map(|it| LeftFile { path: it.path.clone(), why: why.clone() }).collect()
 }
 
-/// Did someone else change a file that is neither as it was nor as it is to be, or put
-/// something in its way?
+/// Did someone else change the file to a state that is neither the old nor the new one, or block
+/// its path?
 fn is_foreign(change: &FileChanged, moves: &[FileChanged], site: &Site<'_>) -> bool {
     let now = site.now(&change.path);
     if now.is(&change.after) {
@@ -255,11 +256,10 @@ fn changed_meanwhile(path: &str) -> LeftFile {
     LeftFile { path: path.to_owned(), why: "someone else changed it meanwhile".to_owned() }
 }
 
-/// The events that end a move: the move itself, and what the metadata says of the view that it
-/// leads to.
+/// The events that end a rewind: the rewind itself, and the metadata at its target.
 fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
     let Asked { to, scope, .. } = *asked;
-    // The store fills in what comes back.
+    // The store fills in the restored values.
     let restored = Restored::default();
     let moved: Event = match asked.undoes {
         Some(of) => Undone::Rewind { of, scope, restored }.into(),
@@ -276,9 +276,9 @@ fn end(session: &Session, asked: &Asked) -> Result<Vec<NewEvent>> {
     Ok(events)
 }
 
-/// How the run stands where a move leads to, if it stands otherwise now: one that was not done
-/// there can be taken up again, and one that was is done; one waits if a question does. What the
-/// user gave up stays so, and how an agent of someone else's stands, its phase says.
+/// The status at the target of a rewind, if it differs from the current one. A run that was not
+/// done there can be resumed, a run that was done is done, and one with an open question waits. An
+/// abandoned session stays abandoned, and an external agent's status follows its phase.
 fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
     let head = session.info()?.head;
     if head.status == Status::Abandoned || head.driver == Driver::External {
@@ -291,20 +291,20 @@ fn stands(session: &Session, asked: &Asked) -> Result<Option<StatusChanged>> {
         Ok(Gates::once(&**store, session.id(), asked.follows())?.open().next().is_some())
     };
     let then = match then {
-        // An answer counts before the run that it lets go on.
+        // An answer counts before the run that it unblocks.
         Some(it) if it.status == Status::Paused && !waits()? => None,
         Some(it) if it.status == Status::Running => None,
-        // It is this move that leads here, not the crash.
+        // The rewind leads here, not the crash.
         Some(it) if it.reason == Some(StopReason::Crashed) => {
             Some(StatusChanged { reason: None, ..it })
         }
         it => it,
     };
-    // Nobody is at it: it was cut off nowhere.
+    // No runner was interrupted there, so there is no reason.
     let nobody = StatusChanged { status: Status::Interrupted, reason: None, error: None };
     let then = then.unwrap_or(nobody);
     let differs = (head.status, head.stop_reason) != (then.status, then.reason);
-    // One that was stopped is as resumable as before; but what went wrong was taken back.
+    // A stopped run is as resumable as before, but its error was rewound.
     let weighs = |status| matches!(status, Status::Success | Status::Paused);
     let went_wrong = then.error.is_some() || head.error.is_some();
     let matters = weighs(then.status) || weighs(head.status) || went_wrong;
@@ -341,7 +341,7 @@ fn safety_name(checkpoints: &[Recorded]) -> String {
     format!("{NAME}{}", last.saturating_add(1))
 }
 
-/// Makes sure that every content is there before anything is touched.
+/// Checks that every content is available before any file is touched.
 fn check(session: &Session, moves: &[FileChanged]) -> Result<()> {
     for change in moves {
         if let FileState::File { blob, .. } = &change.after {
@@ -354,7 +354,7 @@ fn check(session: &Session, moves: &[FileChanged]) -> Result<()> {
 /// How many bytes of contents are held at once while they are stored.
 const BATCH_BYTES: usize = 32 << 20;
 
-/// Keeps what is about to be overwritten.
+/// Keeps the contents that are about to be overwritten.
 fn keep(session: &Session, site: &Site<'_>, moves: &[FileChanged]) -> Result<()> {
     let mut batch: Vec<(Digest, Vec<u8>)> = Vec::new();
     let store = |batch: &mut Vec<(Digest, Vec<u8>)>| -> Result<()> {
@@ -376,8 +376,8 @@ fn keep(session: &Session, site: &Site<'_>, moves: &[FileChanged]) -> Result<()>
     store(&mut batch)
 }
 
-/// Moves the files that are not moved yet. If one cannot be moved, those that were are moved
-/// back, which is recorded. The answer is what someone else changed meanwhile.
+/// Moves the remaining files. If a move fails, the others are moved back, which is recorded.
+/// Returns the files that someone else changed meanwhile.
 fn carry_out(
     session: &mut Session,
     site: &Site<'_>,
@@ -412,17 +412,17 @@ fn take_back(
         step(session, site, change).map_err(|why| Error::HalfMoved { why })?;
     }
     let dropped = Rewinding::Dropped { of: began, why: why.to_owned() };
-    // What was recorded as moved stands where it stood.
+    // The files are back where they were, although the log says that they were moved.
     let events = [dropped.into()].into_iter().chain(back.into_iter().map(NewEvent::from));
     session.append_all(events.collect())?;
     Ok(())
 }
 
-/// What became of one file.
+/// The outcome of moving one file.
 enum Step {
     Moved,
     WasThere,
-    /// Someone else changed it: it is left as it is.
+    /// Someone else changed it, so it stays.
     Foreign,
 }
 
@@ -430,7 +430,7 @@ fn step(session: &Session, site: &Site<'_>, change: &FileChanged) -> Result<Step
     if site.now(&change.path).is(&change.after) {
         return Ok(Step::WasThere);
     }
-    // What was to go is gone by now, or was someone else's.
+    // The file to remove is already gone, or is someone else's.
     if is_foreign(change, &[], site) {
         return Ok(Step::Foreign);
     }
@@ -443,8 +443,7 @@ fn reversed(change: &FileChanged) -> FileChanged {
     FileChanged { path, before: after, after: before, renamed_from: None }
 }
 
-/// What goes, deepest first, before what comes: a file may take a folder's place, and a
-/// folder a file's.
+/// Removals first, deepest first: a file may replace a folder, and a folder a file.
 fn in_order(moves: &[FileChanged]) -> Vec<&FileChanged> {
     let (mut gone, mut come): (Vec<_>, Vec<_>) =
         moves.iter().partition(|change| change.after == FileState::Absent);

@@ -1,5 +1,5 @@
-//! What a move does to the conversation and the state of work: what leaves the view, what comes
-//! back, and what was done since the move that it takes back.
+//! The effect of a rewind on the conversation and the plan: what leaves the view, what comes back,
+//! and what was done since the rewind that it undoes.
 
 use std::collections::BTreeSet;
 
@@ -14,16 +14,16 @@ use crate::history::History;
 use crate::plan::Plan;
 use crate::rewind_history::{Asked, recorded_by};
 
-/// What a move does to the conversation.
+/// The effect of a rewind on the conversation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RewindEffect {
-    /// What is no longer shown.
+    /// Work that leaves the view.
     pub leaves: RewoundWork,
-    /// What is shown again.
+    /// Work that comes back into the view.
     pub returns: RewoundWork,
-    /// What was done since the move that is taken back, and is set aside.
+    /// Work since the rewind that is being undone, which is set aside.
     pub later: RewoundWork,
-    /// The files that were changed since then, and are moved with it.
+    /// Files changed since then, which move with it.
     pub later_files: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ pub struct RewindEffect {
 const PAGE: usize = 1_000;
 
 impl RewindEffect {
-    /// What a move would do to the view, given the moves before it.
+    /// The effect on the view, given the earlier rewinds.
     pub(crate) fn of(
         store: &dyn Store,
         id: &SessionId,
@@ -67,14 +67,14 @@ impl RewindEffect {
         Ok(shift)
     }
 
-    /// Would taking a move back set something aside that was done since?
+    /// Would undoing a rewind set aside later work?
     #[must_use]
     pub fn sets_work_aside(&self) -> bool {
         !self.later.is_none() || !self.later_files.is_empty()
     }
 }
 
-/// Counts an event, if a move of the view takes it back.
+/// Counts an event if rewinds affect it.
 fn count(work: &mut RewoundWork, event: &Event) {
     match event {
         Event::Message(message) => {
@@ -91,8 +91,8 @@ fn count(work: &mut RewoundWork, event: &Event) {
     }
 }
 
-/// The files that were changed since the move that is taken back, but by other moves, and that
-/// go back with it.
+/// The files changed since the rewind that is being undone, without those that other rewinds
+/// changed.
 pub(crate) fn later_files(
     asked: &Asked,
     moves: &[Recorded],

@@ -1,9 +1,8 @@
-//! Rewinds and what took them back: which of them hold, and what the next one back or forth
-//! would be. Pure.
+//! The history of rewinds: which of them hold, and what `--undo` and `--redo` would do. Pure.
 //!
-//! A rewind goes back, taking it back goes forth, and taking that back goes back again. A move
-//! holds until one that holds takes it back. So `--undo` takes back the newest that goes back,
-//! and `--redo` the newest that goes forth.
+//! A rewind goes back, its undo goes forward, and the redo goes back again. A move holds until
+//! another one that holds undoes it. So `--undo` undoes the newest move back, and `--redo` the
+//! newest move forward.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::RangeInclusive;
@@ -14,25 +13,24 @@ use stepwell::{Event, Recorded, Seq};
 
 use crate::plan::Others;
 
-/// The kinds of events that tell of moves.
+/// The kinds of events that record moves.
 pub const MOVES: [Kind; 3] = [Kind::Rewinding, Kind::Rewound, Kind::Undone];
 
-/// A move that is asked for.
+/// A requested move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// The event whose files come back.
+    /// The event whose files are restored.
     pub to: Seq,
-    /// What is moved.
+    /// Conversation, files, or both.
     pub scope: Scope,
-    /// The move that this takes back.
+    /// The move that this one undoes.
     pub undoes: Option<Seq>,
-    /// What becomes of what is in the way: files that someone else changed, and, when a move
-    /// is taken back, work that was done since.
+    /// How to treat conflicts: files that someone else changed, and, for an undo, later work.
     pub others: Others,
 }
 
 impl Asked {
-    /// The last event that the view holds before its own.
+    /// The last event in the view before the move's own.
     #[must_use]
     pub const fn follows(&self) -> Seq {
         match self.undoes {
@@ -42,12 +40,12 @@ impl Asked {
     }
 }
 
-/// Which way a move goes.
+/// The direction of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Back: a rewind, or one that is done again.
+    /// Back: a rewind or a redo.
     Back,
-    /// Forth: a rewind is taken back.
+    /// Forward: an undo.
     Forth,
 }
 
@@ -60,18 +58,18 @@ impl Direction {
     }
 }
 
-/// A move that was made.
+/// A recorded move.
 #[derive(Clone, Copy, Debug)]
 struct RewindMove {
     seq: Seq,
     scope: Scope,
     way: Direction,
-    /// The move that it took back.
+    /// The move that it undid.
     undoes: Option<Seq>,
 }
 
-/// What taking the newest move of a way back asks for; nothing, if there is none. A move that
-/// went forth is history once another rewind came after it.
+/// The move that undoes the newest one in a direction; `None` if there is none. After another
+/// rewind, earlier moves forward can no longer be undone.
 #[must_use]
 pub fn taking_back(facts: &[Recorded], head: Seq, way: Direction, others: Others) -> Option<Asked> {
     let holding = holding(facts, head);
@@ -85,7 +83,7 @@ pub fn taking_back(facts: &[Recorded], head: Seq, way: Direction, others: Others
     Some(Asked { to, scope, undoes: Some(seq), others })
 }
 
-/// The moves that count and that none that holds took back, oldest first.
+/// The moves that hold, oldest first.
 fn holding(facts: &[Recorded], head: Seq) -> Vec<RewindMove> {
     let timeline = Timeline::at(head, facts.iter());
     let mut ways: HashMap<Seq, Direction> = HashMap::new();
@@ -115,7 +113,7 @@ fn holding(facts: &[Recorded], head: Seq) -> Vec<RewindMove> {
     holding
 }
 
-/// The branches of a log that `--undo` and `--redo` lead to, however often they are typed.
+/// The branches of a log that repeated `--undo` and `--redo` can reach.
 #[must_use]
 pub fn within_reach(facts: &[Recorded], head: Seq) -> Vec<Timeline> {
     let mut found = vec![Timeline::at(head, facts.iter())];
@@ -146,7 +144,7 @@ pub fn recorded_by(facts: &[Recorded]) -> Vec<RangeInclusive<Seq>> {
     facts.iter().filter_map(range).collect()
 }
 
-/// A move that began and did not end, where it began, and how many files it moves.
+/// An unfinished move: its seq, the request, and its number of files.
 pub(crate) fn unfinished(facts: &[Recorded]) -> Option<(Seq, Asked, u64)> {
     let last = facts.iter().rev().find(|fact| is_move(&fact.event))?;
     match last.event {
@@ -158,7 +156,7 @@ pub(crate) fn unfinished(facts: &[Recorded]) -> Option<(Seq, Asked, u64)> {
     }
 }
 
-/// Where the move of files began that an event ended.
+/// The beginning of the file move that this event ended.
 fn begun_for(facts: &[Recorded], end: Seq) -> Option<Seq> {
     let last = facts.iter().rev().find(|fact| fact.seq < end && is_move(&fact.event))?;
     matches!(last.event, Event::Rewinding(Rewinding::Begun { .. })).then_some(last.seq)
@@ -216,7 +214,7 @@ mod tests {
                 (None, Some(40))
             );
             facts.push(undo(50, 40, scope));
-            // Doing it again is taken back itself, not the rewind that it brought back.
+            // Undoing a redo undoes the redo itself, not the rewind.
             assert_eq!(
                 (next(&facts, Direction::Back), next(&facts, Direction::Forth)),
                 (Some(50), Some(30))
@@ -244,7 +242,7 @@ mod tests {
         for seq in [8, 15, 25] {
             assert!(reach.iter().any(|branch| branch.contains(Seq::new(seq))), "{seq}");
         }
-        // Another rewind makes what was taken back history.
+        // After another rewind the undone one cannot be redone.
         let facts = [facts.as_slice(), &[rewind(50, 2, scope)]].concat();
         let reach = within_reach(&facts, Seq::new(50));
         let has = |seq| reach.iter().any(|branch| branch.contains(Seq::new(seq)));

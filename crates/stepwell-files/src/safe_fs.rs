@@ -1,4 +1,4 @@
-//! What is done at a spot: read what stands there, put a file in its place, take it away.
+//! Reads, replaces and removes files at safe paths.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -11,28 +11,27 @@ use stepwell::model::Digest;
 
 use crate::safe_path::{Last, Root, SafePath};
 
-/// The largest file that a file tool reads or replaces: it is held in memory, once as it was
-/// and once as it will be.
+/// The largest file that a file tool reads or replaces: its old and new contents are held in
+/// memory.
 pub const MAX_FILE_BYTES: u64 = 50 << 20;
 
-/// Names of files that are being written begin with this.
+/// The name prefix of temporary files.
 const SCRATCH: &str = ".stepwell-new-";
 
-/// What stands at a path of a plan now. Its digest tells whether the plan was
-/// carried out.
+/// The current state of a planned path. Its digest shows whether the plan was carried out.
 pub fn look(root: &Root, path: &str) -> Result<Content, String> {
     SafePath::find(root, path, Last::Keep)?.content()
 }
 
-/// Is it a file that is being written, or was when Stepwell was killed?
+/// Is it a temporary file, perhaps of a killed process?
 pub fn is_scratch(name: &std::ffi::OsStr) -> bool {
     name.as_encoded_bytes().starts_with(SCRATCH.as_bytes())
 }
 
-/// What stands at a path.
+/// The content of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Content {
-    /// Nothing.
+    /// No file.
     Absent,
     /// A file.
     File {
@@ -43,13 +42,13 @@ pub enum Content {
     },
     /// A symbolic link.
     Symlink(String),
-    /// A file whose bytes are not kept, and why.
+    /// A file whose bytes are not kept, for this reason.
     NotKept(String),
 }
 
 impl Content {
-    /// The digest by which plans know it; absent, nothing stands there. A link's is that of
-    /// its target behind a word, so that no file that holds the target's name looks alike.
+    /// The digest for plans; `None` for no file. A link's digest covers its target after a fixed
+    /// prefix, so that no file with the target as content has the same digest.
     #[must_use]
     pub fn digest(&self) -> Option<Digest> {
         match self {
@@ -60,16 +59,16 @@ impl Content {
     }
 }
 
-/// What a link is told by, where a file is told by its bytes.
+/// Precedes a link's target where a file has its bytes.
 pub const AS_LINK: &str = "symlink\0";
 
-/// A link as bytes of its own.
+/// A link as bytes of its own kind.
 pub fn as_link(target: &str) -> String {
     format!("{AS_LINK}{target}")
 }
 
 impl SafePath {
-    /// What stands there. The error is for the model.
+    /// The content of the path. The error is for the model.
     pub fn content(&self) -> Result<Content, String> {
         match self.kind() {
             None => Ok(Content::Absent),
@@ -93,7 +92,7 @@ impl SafePath {
         }
     }
 
-    /// The regular file that stands there. A pipe or a device is refused, and does not block.
+    /// Opens the regular file. Pipes and devices are refused without blocking.
     pub fn open(&self) -> Result<File, String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         match self.kind() {
@@ -114,9 +113,8 @@ impl SafePath {
         Ok(file.into())
     }
 
-    /// Puts a file with these bytes there, at once and for good: it is written beside,
-    /// flushed, and renamed into place. The mode of what stood there is kept. Returns the
-    /// mode that it has.
+    /// Replaces the file atomically and durably: a temporary file is written, flushed, and renamed.
+    /// The old file's mode is kept. Returns the mode.
     pub fn replace(&self, bytes: &[u8]) -> Result<u32, String> {
         if self.kind().is_some_and(|kind| kind != FileType::RegularFile) {
             return Err(self.says("it is not a regular file"));
@@ -126,8 +124,7 @@ impl SafePath {
         self.replace_in(folder, bytes, Permissions::Kept).map_err(|error| self.says(error))
     }
 
-    /// Puts a file with these bytes and this mode there, in place of whatever file or link
-    /// stands there. An empty folder gives way.
+    /// Writes a file with these bytes and this mode, in place of a file, a link or an empty folder.
     pub fn put_file(&self, bytes: &[u8], mode: u32) -> Result<(), String> {
         let made = self.make_room()?;
         let folder = made.as_ref().unwrap_or(&self.folder);
@@ -135,8 +132,7 @@ impl SafePath {
         self.replace_in(folder, bytes, exactly).map(drop).map_err(|error| self.says(error))
     }
 
-    /// Puts a link there, in place of whatever file or link stands there. An empty folder
-    /// gives way.
+    /// Creates a link, in place of a file, a link or an empty folder.
     pub fn put_link(&self, target: &str) -> Result<(), String> {
         let made = self.make_room()?;
         let folder = made.as_ref().unwrap_or(&self.folder);
@@ -153,8 +149,8 @@ impl SafePath {
         placed.map_err(|error| self.failed(error))
     }
 
-    /// Makes the folders on the way, and takes away one that stands in the place of a file,
-    /// if it holds nothing but empty folders.
+    /// Creates the parent folders, and removes a folder at the path if it contains only empty
+    /// folders.
     fn make_room(&self) -> Result<Option<OwnedFd>, String> {
         if self.kind() == Some(FileType::Directory) {
             [Hollow::Looked, Hollow::Removed]
@@ -178,7 +174,8 @@ impl SafePath {
             file.write_all(bytes)?;
             let regular = self.kind() == Some(FileType::RegularFile);
             if let Some(stat) = self.stat.as_ref().filter(|_| regular) {
-                // Only a privileged process may give a file away; others own it already.
+                // Only a privileged process may give a file away; for others it has the right owner
+                // already.
                 let owner = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
                 let _ = rustix::fs::fchown(&file, Some(owner.0), Some(owner.1));
                 rustix::fs::fchmod(&file, mode_of(stat))?;
@@ -200,17 +197,16 @@ impl SafePath {
         written
     }
 
-    /// The file that is written beside. Its name depends on the target's only, so that one
-    /// that a killed process left behind is taken over by the next write; its lock keeps two
-    /// living processes apart.
+    /// Opens the temporary file. Its name depends only on the target's, so that the next write
+    /// reuses one that a killed process left behind; its lock keeps two living processes apart.
     fn scratch(&self, folder: &OwnedFd, name: &str, permissions: Permissions) -> io::Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        // A file that others may not read is not shown to them while it is written.
+        // A file that others may not read must not be readable while it is written.
         let usual = self.stat.is_none() && matches!(permissions, Permissions::Kept);
         let mode = Mode::from_raw_mode(if usual { 0o666 } else { 0o600 });
         loop {
             let file: File = match rustix::fs::openat(folder, name, flags, mode) {
-                // A link that a killed process was about to put into place.
+                // A link that a killed process was about to rename.
                 Err(Errno::LOOP) => {
                     rustix::fs::unlinkat(folder, name, AtFlags::empty())?;
                     continue;
@@ -223,14 +219,14 @@ impl SafePath {
                 Ok(there) if (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino) => {
                     return Ok(file);
                 }
-                // Its last holder renamed it while we waited for the lock.
+                // Its last holder renamed it while this process waited for the lock.
                 Ok(_) | Err(Errno::NOENT) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Makes the folders that are missing and returns the last one.
+    /// Creates missing folders and returns the last one.
     fn make_folders(&self) -> rustix::io::Result<Option<OwnedFd>> {
         let mut made: Option<OwnedFd> = None;
         for name in &self.missing {
@@ -246,14 +242,14 @@ impl SafePath {
         Ok(made)
     }
 
-    /// Takes away the file or link that stands there.
+    /// Removes the file or link.
     pub fn remove(&self) -> Result<(), String> {
         rustix::fs::unlinkat(&self.folder, &self.name, AtFlags::empty())
             .and_then(|()| sync_folder(&self.folder))
             .map_err(|error| self.failed(error))
     }
 
-    /// The digest, size and mode of the regular file that stands there, whatever its size.
+    /// The digest, size and mode of the regular file, of any size.
     pub fn measure(&self) -> Result<(Digest, u64, u32), String> {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.folder, &self.name, flags, Mode::empty())
@@ -264,7 +260,7 @@ impl SafePath {
         Ok((digest, size, bits(&stat)))
     }
 
-    /// A message about this spot.
+    /// A message about this path.
     pub fn says(&self, what: impl std::fmt::Display) -> String {
         let path = if self.path.is_empty() { "." } else { &self.path };
         format!("{path}: {what}")
@@ -283,8 +279,7 @@ impl SafePath {
     }
 }
 
-/// What becomes of folders in which there is no file. All are looked at before the first is
-/// removed.
+/// How to treat folders without files. All are checked before the first is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hollow {
     Looked,
@@ -314,18 +309,18 @@ impl Hollow {
     }
 }
 
-/// A name does not need to be short, but the one that is derived from it has to be.
+/// File names may be long, but a temporary file's name needs room for its prefix.
 fn scratch_name(name: &std::ffi::OsStr) -> String {
     let digest = Digest::of(name.as_encoded_bytes()).to_string();
     format!("{SCRATCH}{}", &digest[..16])
 }
 
-/// The permissions of a file that is written.
+/// The permissions of a written file.
 #[derive(Clone, Copy, Debug)]
 enum Permissions {
-    /// Those of what stood there; else what is usual.
+    /// The old file's, else the usual ones.
     Kept,
-    /// These.
+    /// Exactly these.
     Exactly(u32),
 }
 
@@ -333,7 +328,7 @@ fn mode_of(stat: &Stat) -> Mode {
     Mode::from_raw_mode(stat.st_mode)
 }
 
-/// As numbers they are of different sizes on different platforms.
+/// The type of these fields differs between platforms.
 #[allow(clippy::useless_conversion, reason = "it is none on macOS")]
 fn bits(stat: &Stat) -> u32 {
     mode_of(stat).bits().into()
@@ -341,7 +336,7 @@ fn bits(stat: &Stat) -> u32 {
 
 fn sync_folder(folder: &OwnedFd) -> rustix::io::Result<()> {
     match rustix::fs::fsync(folder) {
-        // Some file systems cannot flush a folder; then there is nothing to wait for.
+        // Some file systems cannot flush a folder.
         Err(Errno::INVAL) => Ok(()),
         other => other,
     }

@@ -1,9 +1,9 @@
-//! Spots: paths that a model gave, resolved to where they lead without leaving the workspace.
+//! Resolves paths that a model gave, without ever leaving the workspace.
 //!
-//! The way is walked one component at a time from the root's descriptor, and no step follows
-//! a symbolic link by itself: a link is read and its target walked in the same manner. What
-//! is opened later is opened below the folder that was reached, so that swapping a folder for
-//! a link between the check and the use leads nowhere.
+//! The path is walked one component at a time from the root's descriptor, and no system call
+//! follows a symbolic link: a link is read, and its target is walked in the same way. Files are
+//! then opened relative to the folder that was reached, so that swapping a folder for a link
+//! between check and use has no effect.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -17,68 +17,68 @@ use rustix::io::Errno;
 /// The folder of Stepwell's own files, which no tool enters.
 const OWN_FOLDER: &str = ".stepwell";
 
-/// How many links a path may lead over; the kernel's own limit, beyond which it reports a loop.
+/// How many links a path may contain; the kernel's own limit, beyond which it reports a loop.
 const MAX_LINKS: usize = 40;
 
-/// How a folder on the way is opened.
+/// The flags for opening a folder on the path.
 const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
 /// A folder that no safe path leaves.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
-    /// The folder, without symbolic links. `.stepwell` in it is never entered.
+    /// The folder, with symbolic links resolved. Its `.stepwell` is never entered.
     pub path: PathBuf,
-    /// The store's folder, without symbolic links: it is never entered, whatever its name.
+    /// The store's folder, with symbolic links resolved: it is never entered, whatever its name.
     pub store: Option<PathBuf>,
 }
 
 impl Root {
-    /// A folder in which there is no store of another name.
+    /// A folder without a store of another name.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         Self { path, store: None }
     }
 }
 
-/// What becomes of a link at the end of a path.
+/// How to treat a link at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Last {
-    /// It is followed.
+    /// Follow it.
     Follow,
-    /// It is what the path means.
+    /// The path means the link itself.
     Keep,
 }
 
-/// Where a recorded path leads, none of whose folders may be a link.
+/// A resolved recorded path, none of whose folders may be a link.
 #[derive(Debug)]
 pub enum Exact {
-    /// There.
+    /// The path.
     Found(Box<SafePath>),
-    /// Nowhere: what stands on the way, at this path, is no folder.
+    /// This part of the path is not a folder.
     Blocked(String),
 }
 
-/// Where a path leads. What stands there may change; the folder that holds it is held open.
+/// A resolved path. Its file may change; the folder that contains it is held open.
 #[derive(Debug)]
 pub struct SafePath {
-    /// The deepest folder on the way that exists.
+    /// The deepest existing folder on the path.
     pub folder: OwnedFd,
-    /// Folders on the way that do not exist yet.
+    /// Folders on the path that do not exist yet.
     pub missing: Vec<OsString>,
     /// The name in the last folder; `.` for the workspace itself.
     pub name: OsString,
     /// The path relative to the workspace, without links; empty for the workspace itself.
     pub path: String,
-    /// What stood there when the path was walked; absent, nothing.
+    /// The file's metadata when the path was walked; `None` if there was no file.
     pub stat: Option<Stat>,
-    /// A folder on the way is one in which git keeps a repository, whatever its name.
+    /// A folder on the path contains a git repository, whatever its name.
     pub is_in_git_folder: bool,
 }
 
 impl SafePath {
-    /// Follows a path from the root. The error is for the model: it says what is wrong with
-    /// the path.
+    /// Resolves a path from the root. The error is for the model: it says what is wrong with the
+    /// path.
     pub fn find(root: &Root, path: &str, last: Last) -> Result<Self, String> {
         if path.is_empty() {
             return Err("the path is empty".to_owned());
@@ -91,8 +91,8 @@ impl SafePath {
         walk.finish(last)
     }
 
-    /// Follows a path that was recorded: its names lead through folders only, so a link on
-    /// the way means that nothing stands there.
+    /// Resolves a recorded path through folders only: a link on the way means that the file is
+    /// absent.
     pub fn exact(root: &Root, path: &str) -> Result<Exact, String> {
         if path.is_empty() || path.contains('\0') || path.split('/').any(is_odd) {
             return Err(format!("{path:?} is no path within the workspace"));
@@ -102,7 +102,7 @@ impl SafePath {
         walk.finish_exactly()
     }
 
-    /// The kind of what stands there.
+    /// The kind of file at the path.
     pub fn kind(&self) -> Option<FileType> {
         self.stat.as_ref().map(|stat| FileType::from_raw_mode(stat.st_mode))
     }
@@ -111,11 +111,12 @@ impl SafePath {
 /// A path that is being walked.
 struct Walk<'a> {
     root: &'a Path,
-    /// The path as it was given, for messages.
+    /// The original path, for messages.
     given: &'a str,
-    /// Our own folders, by device and inode: a file system may know them by other spellings.
+    /// Stepwell's own folders, by device and inode: a file system may accept other spellings of
+    /// their names.
     own: Vec<(u64, u64)>,
-    /// The folders down to where we are; the first is the root, and has no name.
+    /// The folders from the root to the current one. The root has no name.
     folders: Vec<(OsString, OwnedFd)>,
     /// Names below the last folder that do not exist.
     missing: Vec<OsString>,
@@ -141,7 +142,7 @@ impl<'a> Walk<'a> {
         })
     }
 
-    /// Walks all that is ahead.
+    /// Walks the rest of the path.
     fn finish(mut self, last: Last) -> Result<SafePath, String> {
         while let Some(name) = self.ahead.pop_front() {
             if name == ".." {
@@ -174,7 +175,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Walks all that is ahead, over no link.
+    /// Walks the rest of the path, without following links.
     fn finish_exactly(mut self) -> Result<Exact, String> {
         let mut gone = PathBuf::new();
         while let Some(name) = self.ahead.pop_front() {
@@ -205,7 +206,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// One folder up.
+    /// Goes up one folder.
     fn up(&mut self) -> Result<(), String> {
         if !self.missing.is_empty() {
             return Err(format!("{}: a folder on the way does not exist", self.given));
@@ -234,8 +235,8 @@ impl<'a> Walk<'a> {
         self.push_front(&PathBuf::from(OsString::from_vec(target.into_bytes())))
     }
 
-    /// Puts a path in front of what is ahead. An absolute one has to lead through the root,
-    /// and starts there.
+    /// Puts a link's target in front of the remaining path. An absolute one must lead through the
+    /// root, and restarts there.
     fn push_front(&mut self, path: &Path) -> Result<(), String> {
         let rest = if path.is_absolute() {
             let is_root = |ancestor: &&Path| {
@@ -294,7 +295,7 @@ impl<'a> Walk<'a> {
         Ok(SafePath { folder, missing: self.missing, name, path, stat, is_in_git_folder })
     }
 
-    /// Is one of the folders on the way git's, or made so by what comes next on it?
+    /// Is a folder on the path git's, or would the next name make it so?
     fn is_in_git_folder(&self, last: &OsStr) -> bool {
         let below = self.folders.iter().skip(1).map(|(name, _)| name);
         let next = below.chain(&self.missing).map(OsString::as_os_str).chain([last]);
@@ -318,7 +319,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Is it a name that the walkers of folders leave out: our own folder, or git's?
+/// Is this a name that scans leave out: Stepwell's own folder, or git's?
 pub fn is_hidden(name: &OsStr) -> bool {
     name.eq_ignore_ascii_case(OWN_FOLDER) || name.as_bytes() == b".git"
 }
@@ -337,6 +338,6 @@ fn is_git_folder(folder: &OwnedFd, next: &OsStr) -> bool {
     let has = |name: &str| {
         next == name || rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
     };
-    // A repository's, or the part of one that belongs to a worktree: git asks for no more.
+    // A repository's folder, or a worktree's part of one: git requires no more.
     has("HEAD") && (has("objects") && has("refs") || has("commondir"))
 }

@@ -1,4 +1,4 @@
-//! What a session did to files between two points of it, as patches.
+//! A session's file changes between two points, as patches.
 
 use stepwell::model::{FileState, Kind};
 use stepwell::{Result, Seq, SessionId, Store};
@@ -8,10 +8,9 @@ use crate::diff::{Side, file_diff};
 use crate::history::History;
 
 impl Side {
-    /// What a recorded state was, with its content.
+    /// A recorded state, with its content.
     ///
-    /// # Errors
-    /// If its content cannot be read.
+    /// # Errors If its content cannot be read.
     pub fn read(store: &dyn Store, state: &FileState) -> Result<Self> {
         Ok(match state {
             FileState::Absent => Self::Absent,
@@ -22,11 +21,10 @@ impl Side {
     }
 }
 
-/// What a session did to each file after `from`, up to and with `to`, by path. Contents are read
-/// as the patches are asked for.
+/// The net change of each file after `from`, up to and including `to`, by path. Contents are read
+/// when the patches are consumed.
 ///
-/// # Errors
-/// If the store cannot be read.
+/// # Errors If the store cannot be read.
 pub fn patches<'a>(
     store: &'a dyn Store,
     id: &SessionId,
@@ -34,7 +32,7 @@ pub fn patches<'a>(
     to: Seq,
 ) -> Result<impl Iterator<Item = Result<FileDiff>> + 'a> {
     let net = History::of(store.keyed_events(id, &[Kind::File])?).net(from, to);
-    // What was moved is shown where it came, not where it went.
+    // A moved file appears at its new path only.
     let moved: Vec<String> = net.values().filter_map(|it| it.renamed_from.clone()).collect();
     let mut changes = Vec::new();
     for (path, change) in net.iter().filter(|(path, _)| !moved.contains(path)) {

@@ -1,4 +1,4 @@
-//! One recorded path on disk: what stands there, and putting something else in its place.
+//! A recorded path on disk: its current state, and how to replace it.
 
 use std::path::{Path, PathBuf};
 
@@ -14,26 +14,26 @@ use crate::safe_fs::Content;
 use crate::safe_path::{Exact, Root, SafePath};
 use crate::started::{is_named_to_git, is_started};
 
-/// Where files are looked at and put.
+/// A workspace in which files are inspected and replaced.
 #[derive(Clone, Copy, Debug)]
 pub struct Site<'a> {
     /// The workspace.
     pub root: &'a Root,
-    /// Knows what must not be kept.
+    /// Recognises contents that must not be kept.
     pub redactor: &'a Redactor,
     /// Larger files are not kept.
     pub max_file: u64,
-    /// Knows whose recordings are not the user's own.
+    /// Says who recorded an event.
     pub whose: &'a dyn Whose,
 }
 
-/// Knows who recorded what in a session's log.
+/// Says who recorded the events of a log.
 pub trait Whose: std::fmt::Debug {
-    /// Who recorded an event; none, if it was the user.
+    /// The person who recorded an event; `None` for the user.
     fn whose(&self, seq: Seq) -> Option<String>;
 }
 
-/// All of a log is the user's own.
+/// The user recorded all events.
 #[derive(Clone, Copy, Debug)]
 pub struct Own;
 
@@ -43,7 +43,7 @@ impl Whose for Own {
     }
 }
 
-/// How many files a folder may hold that stands in the way: more are not moved aside.
+/// If a folder blocks a file's path, it is moved aside only up to this number of files.
 const MAX_WITHIN: usize = 10_000;
 
 impl Look for Site<'_> {
@@ -89,8 +89,8 @@ impl Look for Site<'_> {
 }
 
 impl Site<'_> {
-    /// The files of these moves that are asked about: what another one's run recorded would be
-    /// written into the user's workspace, and what programs run by themselves would be run.
+    /// The files that need a confirmation: content from another person's run would be written into
+    /// the user's workspace, and some files are executed by other programs.
     pub(crate) fn asked_about(&self, moves: &[FileChanged], history: &[Entry]) -> Vec<LeftFile> {
         let of = |path: &str| {
             let of_path = history.iter().filter(|entry| entry.change.path == path);
@@ -132,7 +132,7 @@ impl Site<'_> {
         }
     }
 
-    /// The bytes of the file at a path, if they are still those.
+    /// The bytes of the file, if they still have this digest.
     pub(crate) fn bytes(&self, path: &str, digest: &Digest) -> Result<Vec<u8>, String> {
         let found = match SafePath::exact(self.root, path)? {
             Exact::Found(spot) => spot.content()?,
@@ -144,7 +144,7 @@ impl Site<'_> {
         }
     }
 
-    /// Puts a state at a path, at once; `blob` hands out contents.
+    /// Writes a state to a path atomically; `blob` returns contents.
     pub(crate) fn put(
         &self,
         path: &str,
@@ -167,7 +167,7 @@ impl Site<'_> {
         }
     }
 
-    /// Takes away the folders above a removed file that hold nothing now, as git does.
+    /// Removes the folders above a removed file that are now empty, as git does.
     fn remove_emptied(&self, path: &str) -> Result<(), String> {
         for folder in Path::new(path).ancestors().skip(1) {
             let Some(folder) = folder.to_str().filter(|folder| !folder.is_empty()) else { break };
@@ -175,7 +175,7 @@ impl Site<'_> {
             if spot.kind() != Some(FileType::Directory) {
                 continue;
             }
-            // A folder that stays, be it empty, is in nobody's way.
+            // A folder that cannot be removed does no harm.
             if rustix::fs::unlinkat(&spot.folder, &spot.name, AtFlags::REMOVEDIR).is_err() {
                 break;
             }
@@ -184,13 +184,13 @@ impl Site<'_> {
     }
 }
 
-/// Why a file is not kept that is larger than the limit.
+/// Why a file above the limit is not kept.
 #[must_use]
 pub fn too_large(limit: u64) -> String {
     format!("larger than {}", stepwell::model::counted(limit, "byte"))
 }
 
-/// Why a file is not kept that holds a secret.
+/// Why a file with a secret is not kept.
 #[must_use]
 pub fn secret(rule: &'static str) -> String {
     format!("holds a secret ({rule})")

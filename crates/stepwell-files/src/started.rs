@@ -1,14 +1,14 @@
-//! Files that other programs run, or take a command from, without being told to.
+//! Files that other programs execute, or take a command from, without a request.
 //!
-//! Whoever may write files must not get commands run by it. Git runs what its folder says, and a
-//! shell or an editor what it finds in some files, as soon as someone enters the folder.
+//! A permission to write files must not become a permission to run commands. Git runs what its
+//! folder says, and shells and editors run some files as soon as a user enters the folder.
 
 use std::path::{Component, Path, PathBuf};
 
 use crate::git::config;
 use crate::git::environment::UsersGit;
 
-/// Files that some program runs, or takes a command from.
+/// Files that some program executes, or takes a command from.
 const FILES: [&str; 76] = [
     ".envrc",
     ".direnvrc",
@@ -88,7 +88,7 @@ const FILES: [&str; 76] = [
     ".perldb",
 ];
 
-/// Folders of which the same is true.
+/// Folders of such files.
 const FOLDERS: [&str; 32] = [
     ".husky",
     ".githooks",
@@ -124,7 +124,7 @@ const FOLDERS: [&str; 32] = [
     ".goose",
 ];
 
-/// Folders of which the same is true, with the folder that they lie in.
+/// Folders of such files, with their parent folder.
 const BELOW: [(&str, &str); 8] = [
     (".config", "mise"),
     (".config", "git"),
@@ -136,7 +136,7 @@ const BELOW: [(&str, &str); 8] = [
     (".config", "opencode"),
 ];
 
-/// Would changing this path have a command run later, without anyone calling it? Goes by its names.
+/// Would changing this path later run a command without a request? Judged by its names.
 #[must_use]
 pub fn is_started(path: &str) -> bool {
     let is = |name: &str, all: &[&str]| all.iter().any(|it| it.eq_ignore_ascii_case(name));
@@ -152,7 +152,7 @@ pub fn is_started(path: &str) -> bool {
         || folders.windows(2).any(is_below)
 }
 
-/// Is it a configuration of mise, which runs hooks: for one environment, or in a folder of its own?
+/// Is it a configuration of mise, which runs hooks: for one environment, or in its own folder?
 fn is_of_mise(name: &str, folders: &[&str]) -> bool {
     let name = name.to_ascii_lowercase();
     let front = name.trim_start_matches('.');
@@ -161,8 +161,8 @@ fn is_of_mise(name: &str, folders: &[&str]) -> bool {
             && folders.last().is_some_and(|it| it.eq_ignore_ascii_case("mise")))
 }
 
-/// Is it the name of git's folder, or of the file that leads to it? Some file systems ignore case,
-/// and some characters that are not seen.
+/// Is this the name of git's folder, or of the file that leads to it? Some file systems ignore case
+/// and some invisible characters.
 #[must_use]
 pub fn is_git(name: &str) -> bool {
     let unseen = |character: &char| matches!(character, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
@@ -170,9 +170,9 @@ pub fn is_git(name: &str) -> bool {
     plain.eq_ignore_ascii_case(".git")
 }
 
-/// Does git run this file, or take settings from it, because a repository around it or the user's own
-/// configuration says so: hooks in a folder of another name, and files that a configuration
-/// includes? The path is absolute. Git is not asked.
+/// Does git run this file or read settings from it, because the configuration of a surrounding
+/// repository or of the user names it? Such files are hooks in another folder, and included
+/// configurations. The path is absolute. Git itself is not started.
 #[must_use]
 pub fn is_named_to_git(path: &Path) -> bool {
     is_named(path, &UsersGit::found())
@@ -182,20 +182,21 @@ fn is_named(path: &Path, users: &UsersGit) -> bool {
     let path = real(path);
     let is_below = |named: &Path, work_tree: &Path| {
         let named = real(named);
-        // Hooks lie in the folder itself: one that holds the whole work tree is not all hooks.
+        // Hooks are directly in their folder; a folder that contains the whole work tree does not
+        // contain only hooks.
         let is_narrow = !work_tree.starts_with(&named);
         path.starts_with(&named) && (is_narrow || path.parent() == Some(&named))
     };
     let holds = |work_tree: &Path| {
         config::named_by(work_tree, users).iter().any(|named| is_below(named, work_tree))
     };
-    // Wherever the user's own hooks lie, in a repository or not.
+    // The user's own hooks, inside of a repository or not.
     let home = users.home.as_deref().unwrap_or(Path::new("/"));
     let are_users = || config::named_by_users(users).iter().any(|named| is_below(named, home));
     path.ancestors().skip(1).any(holds) || are_users()
 }
 
-/// Where a path leads, also if its end does not exist.
+/// The resolved path, even if its end does not exist.
 fn real(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
@@ -206,7 +207,7 @@ fn real(path: &Path) -> PathBuf {
             }
             other => plain.push(other),
         }
-        // A link is followed before what comes behind it is read: `link/..` is not where it began.
+        // A link is resolved before the rest of the path: `link/..` is not the folder of the link.
         if let Ok(found) = plain.canonicalize() {
             plain = found;
         }
@@ -289,14 +290,14 @@ mod tests {
         for path in ["tools/build", "tools/hooks2/x", "src/main.rs"] {
             assert!(!is_named_to_git(&at(path)), "{path}");
         }
-        // Over a link, in a repository within, and by an absolute path.
+        // Through a link, in a nested repository, and by an absolute path.
         write("tools/hooks/commit-msg", "");
         std::os::unix::fs::symlink("tools", at("link")).unwrap();
         assert!(is_named_to_git(&at("link/hooks/pre-push")));
         let inner = format!("[core]hooksPath = \"{}\"\n", at("sub/my hooks").display());
         write("sub/.git/config", &inner);
         assert!(is_named_to_git(&at("sub/my hooks/x")) && !is_named_to_git(&at("sub/x")));
-        // A worktree's folder is named by a file, and its configuration is in two.
+        // A file leads to a worktree's folder, and its configuration is in two files.
         write("real/config", "[core]\n");
         write("real/worktrees/w/commondir", "../..\n");
         write("real/worktrees/w/config.worktree", "[ CORE ]\nhookspath=ci\n");
@@ -323,10 +324,10 @@ mod tests {
         let files = vec![at("home/.gitconfig"), at("home/none")];
         let users = UsersGit { home: Some(at("home")), files };
         let is = |path: &str| is_named(&at(path), &users);
-        // In each repository, and in none that is not one.
+        // In each repository, and only in repositories.
         assert!(is("work/ci/hooks/pre-commit") && !is("work/ci/x"));
         assert!(!is("plain/ci/hooks/pre-commit"));
-        // The configuration itself, by whichever name, and what it includes.
+        // The configuration itself, under any name, and its includes.
         assert!(is("home/dotfiles/gitconfig") && is("home/dotfiles/more"));
         assert!(!is("home/dotfiles/vimrc"));
         // One folder for all repositories.

@@ -1,8 +1,8 @@
-//! The workspace's files by what the file system says of them: looked over twice around a
-//! command, they tell which may have changed, without any being read.
+//! The metadata of the workspace's files: compared before and after a command, it shows which files
+//! may have changed, without reading any.
 //!
-//! A folder whose own stamp is unchanged holds the same names, so it is listed only once;
-//! after that each of its files costs one question to the file system.
+//! A folder with an unchanged stamp contains the same names, so it is listed only once; after that
+//! each of its files costs one system call.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -16,7 +16,7 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use crate::safe_path::Root;
 use crate::walk::walker;
 
-/// What the file system says of a file. If it is the same, so is the file.
+/// A file's metadata. If it is the same, the file is unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stamp {
     /// When it was modified, in nanoseconds since 1970.
@@ -29,8 +29,8 @@ pub(crate) struct Stamp {
     pub(crate) mode: u32,
 }
 
-/// Timestamps of most file systems move in steps of up to 10 ms. What was stamped so shortly
-/// before it was looked at may be changed once more without a sign.
+/// Most file systems have timestamps in steps of up to 10 ms. A file that was changed shortly
+/// before a scan may change again without a new timestamp.
 const GRAIN: i64 = 20_000_000;
 
 impl Stamp {
@@ -56,52 +56,52 @@ impl Stamp {
         FileType::from_raw_mode(self.mode as _)
     }
 
-    /// Could it have been changed after it was looked at, at that time, without a sign?
+    /// Could the file have changed after a scan at that time without a new timestamp?
     fn is_fresh(&self, looked: i64) -> bool {
         self.modified.max(self.changed) >= looked.saturating_sub(GRAIN)
     }
 }
 
-/// The files below some folders of a workspace. `K` is what is known of each.
+/// The files below some folders of a workspace. `K` is the knowledge about each.
 #[derive(Debug)]
 pub(crate) struct Tree<K> {
     root: PathBuf,
-    /// The store's folder, which is not looked into.
+    /// The store's folder, which is skipped.
     store: Option<PathBuf>,
     tops: Vec<String>,
-    /// By path, so that a folder comes before those in it.
+    /// By path, so that a folder precedes its contents.
     folders: BTreeMap<String, Folder<K>>,
-    /// When they were looked at last.
+    /// The time of the last scan.
     looked: i64,
 }
 
 #[derive(Debug)]
 struct Folder<K> {
-    /// Absent, it was not looked at yet.
+    /// `None` before its first scan.
     stamp: Option<Stamp>,
-    /// Its names may have changed since without a sign.
+    /// Its names may have changed since without a new timestamp.
     fresh: bool,
     names: Names,
     files: Vec<Record<K>>,
 }
 
-/// Which names of a folder count.
+/// Which names in a folder count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Names {
     /// All that are not ignored.
     All,
-    /// Those that are here: the folder is ignored, but git tracks some of its files.
+    /// Only these: the folder is ignored, but git tracks some of its files.
     These,
 }
 
 #[derive(Debug)]
 struct Record<K> {
     name: Box<str>,
-    /// Absent, it was not looked at yet.
+    /// `None` before its first scan.
     stamp: Option<Stamp>,
-    /// It may have changed since without a sign.
+    /// It may have changed since without a new timestamp.
     fresh: bool,
-    /// What was learnt of it.
+    /// The knowledge about it.
     known: Option<K>,
 }
 
@@ -109,13 +109,13 @@ struct Record<K> {
 #[derive(Debug)]
 pub(crate) struct Touched<K> {
     pub(crate) path: String,
-    /// How it was, and what was known of it; absent, it was not there.
+    /// Its earlier state and knowledge; `None` if it is new.
     pub(crate) before: Option<(Stamp, Option<K>)>,
-    /// How it is; absent, it is gone.
+    /// Its current state; `None` if it is gone.
     pub(crate) after: Option<Stamp>,
 }
 
-/// There are more files than are looked at.
+/// There are more files than the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct TooMany;
 
@@ -123,13 +123,13 @@ pub(crate) struct TooMany;
 pub(crate) type Listing = BTreeMap<String, Vec<String>>;
 
 impl<K: Send + Sync> Tree<K> {
-    /// Nothing yet of the files below these folders.
+    /// An empty tree of these folders.
     pub(crate) fn new(root: &Root, tops: Vec<String>) -> Self {
         let (root, store) = (root.path.clone(), root.store.clone());
         Self { root, store, tops, folders: BTreeMap::new(), looked: 0 }
     }
 
-    /// Takes in files that count though they may be ignored.
+    /// Adds files that count although they may be ignored.
     pub(crate) fn add(&mut self, listing: Listing) {
         for (path, names) in listing {
             let inside = self.tops.iter().any(|top| *top == path || is_below(&path, top));
@@ -140,21 +140,20 @@ impl<K: Send + Sync> Tree<K> {
         }
     }
 
-    /// Looks at every file; `looked` is the time. The answer is what differs from the last
-    /// time.
+    /// Scans every file at the time `looked`. Returns the differences from the last scan.
     pub(crate) fn refresh(
         &mut self,
         looked: i64,
         limit: usize,
     ) -> Result<Vec<Touched<K>>, TooMany> {
         let first = self.looked == 0;
-        // A folder that was named may come about later.
+        // A configured folder may be created later.
         let listed = |top: &String| self.folders.get(top).is_some_and(|it| it.names == Names::All);
         let unlisted: Vec<String> = self.tops.iter().filter(|top| !listed(top)).cloned().collect();
         self.find(Depth::All, &unlisted, limit)?;
         let (mut touched, due) = self.look(looked);
         if touched.iter().any(|it| !first && is_rules(&it.path)) {
-            // Other files count now.
+            // A changed .gitignore changes which files count.
             self.find(Depth::All, &self.tops.clone(), limit)?;
             touched = merged(touched, self.look(looked).0);
             drop_uncovered(&mut touched, self.looked);
@@ -170,13 +169,13 @@ impl<K: Send + Sync> Tree<K> {
         }
     }
 
-    /// Is something known of each file?
+    /// Is there knowledge about each file?
     pub(crate) fn is_learnt(&self) -> bool {
         let files = self.folders.values().flat_map(|folder| &folder.files);
         files.into_iter().all(|file| file.known.is_some())
     }
 
-    /// Lets something be learnt about each file of which nothing is known.
+    /// Computes the knowledge about each file that lacks it.
     pub(crate) fn learn(&mut self, mut learn: impl FnMut(&str, &Stamp) -> Option<K>) {
         for (path, folder) in &mut self.folders {
             for file in folder.files.iter_mut().filter(|file| file.known.is_none()) {
@@ -187,7 +186,7 @@ impl<K: Send + Sync> Tree<K> {
         }
     }
 
-    /// Remembers something about a file.
+    /// Stores knowledge about a file.
     pub(crate) fn remember(&mut self, path: &str, known: K) {
         let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
         let files = self.folders.get_mut(folder).map(|folder| &mut folder.files);
@@ -196,7 +195,7 @@ impl<K: Send + Sync> Tree<K> {
         }
     }
 
-    /// Takes in the names in some folders. The answer is the folders that are new.
+    /// Adds the names in some folders. Returns the new folders.
     fn find(
         &mut self,
         depth: Depth,
@@ -216,7 +215,7 @@ impl<K: Send + Sync> Tree<K> {
     }
 
     /// Lists folders as git sees them: the files and links in each that are not ignored. A folder
-    /// that holds another one is listed for it, be it empty.
+    /// with subfolders is listed even if it has no files.
     fn list(&self, from: &[String], depth: Depth, limit: usize) -> Result<Listing, TooMany> {
         let found: Mutex<(Listing, usize)> = Mutex::default();
         let mut tops = from.iter().map(|path| self.root.join(path));
@@ -230,7 +229,7 @@ impl<K: Send + Sync> Tree<K> {
             .threads(std::thread::available_parallelism().map_or(1, usize::from).min(MAX_THREADS));
         walker.build_parallel().run(|| {
             Box::new(|entry| {
-                // A folder that may not be read is like one that is ignored.
+                // An unreadable folder counts as ignored.
                 let Ok(entry) = entry else { return WalkState::Continue };
                 let Some(path) = entry.path().strip_prefix(&self.root).ok().and_then(Path::to_str)
                 else {
@@ -255,18 +254,18 @@ impl<K: Send + Sync> Tree<K> {
         if files > limit { Err(TooMany) } else { Ok(listing) }
     }
 
-    /// Looks at every folder and file. The answer is what differs, and which folders have to
-    /// be listed again.
+    /// Scans every folder and file. Returns the differences, and the folders that must be listed
+    /// again.
     fn look(&mut self, looked: i64) -> (Vec<Touched<K>>, Vec<String>) {
         let seen = look_at(&self.root, self.folders.iter_mut().collect(), looked);
         let (mut touched, mut due) = (Vec::new(), Vec::new());
         let mut gone: Vec<String> = Vec::new();
         for (path, seen) in seen {
-            // What is found below a folder that is a link now is elsewhere.
+            // The files below a folder that is now a link are elsewhere.
             let lost = gone.iter().any(|gone| is_below(&path, gone));
             match seen {
                 Seen::There { touched: here, .. } if lost => {
-                    // What was seen of its files is of others; how they were counts.
+                    // The new metadata belongs to other files; only the old state counts.
                     let seen: HashSet<String> = here.iter().map(|it| it.path.clone()).collect();
                     let mut rest = Vec::new();
                     self.forget(&path, &mut rest);
@@ -290,7 +289,7 @@ impl<K: Send + Sync> Tree<K> {
         (touched, due)
     }
 
-    /// Looks at the folders and files that were not looked at yet.
+    /// Scans the folders and files without an earlier scan.
     fn look_at_new(&mut self, looked: i64) -> Vec<Touched<K>> {
         let is_new = |folder: &Folder<K>| folder.files.iter().any(|file| file.stamp.is_none());
         let new = self.folders.iter_mut().filter(|(_, it)| it.stamp.is_none() || is_new(it));
@@ -302,7 +301,7 @@ impl<K: Send + Sync> Tree<K> {
         touched.flatten().collect()
     }
 
-    /// A folder is gone, with all that was in it.
+    /// A folder is gone, with everything in it.
     fn forget(&mut self, path: &str, touched: &mut Vec<Touched<K>>) {
         let files = self.folders.remove(path).map(|folder| folder.files).unwrap_or_default();
         for file in files {
@@ -327,7 +326,7 @@ impl<K> Folder<K> {
         self.files.extend(new.collect::<Vec<_>>());
     }
 
-    /// Looks at the folder and its files.
+    /// Scans the folder and its files.
     fn look(&mut self, root: &OwnedFd, path: &str, looked: i64) -> Seen<K> {
         let here = if path.is_empty() { "." } else { path };
         let Ok(fd) = rustix::fs::openat(root, here, FOLDER, Mode::empty()) else {
@@ -358,13 +357,13 @@ impl<K> Folder<K> {
     }
 }
 
-/// What a look at a folder found.
+/// The result of scanning a folder.
 enum Seen<K> {
     There { touched: Vec<Touched<K>>, names: Listed },
     Gone,
 }
 
-/// Do a folder's names have to be listed again?
+/// Must a folder's names be listed again?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Listed {
     Already,
@@ -374,23 +373,23 @@ enum Listed {
 const FOLDER: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// The stamp of a file or a link; what is neither does not count.
+/// The stamp of a file or link; other kinds do not count.
 fn file_stamp(folder: &OwnedFd, name: &str) -> Option<Stamp> {
     let stat = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).ok()?;
     let stamp = Stamp::of(&stat);
     matches!(stamp.kind(), FileType::RegularFile | FileType::Symlink).then_some(stamp)
 }
 
-/// As many threads as help: the work is questions to the file system.
+/// More threads do not help: the work is system calls.
 const MAX_THREADS: usize = 4;
 
-/// Looks at folders, on several threads if they are many. The answers are in order.
+/// Scans folders, on several threads if they are many. The results are in order.
 fn look_at<'a, K: Send>(
     root: &Path,
     mut folders: Vec<(&'a String, &'a mut Folder<K>)>,
     looked: i64,
 ) -> Vec<(String, Seen<K>)> {
-    /// Fewer are not worth a thread.
+    /// Below this number a thread does not pay.
     const SHARE: usize = 64;
     let Ok(root) = rustix::fs::open(root, FOLDER, Mode::empty()) else {
         return folders.into_iter().map(|(path, _)| (path.clone(), Seen::Gone)).collect();
@@ -412,7 +411,7 @@ fn look_at<'a, K: Send>(
     })
 }
 
-/// How far a listing goes.
+/// The depth of a listing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Depth {
     /// The names in the folders themselves.
@@ -421,7 +420,7 @@ enum Depth {
     All,
 }
 
-/// What two looks found: how a file was before the first, and is since the last.
+/// Combines two scans: the state before the first, and after the last.
 fn merged<K>(first: Vec<Touched<K>>, second: Vec<Touched<K>>) -> Vec<Touched<K>> {
     let mut places: HashMap<String, usize> =
         first.iter().enumerate().map(|(place, it)| (it.path.clone(), place)).collect();
@@ -443,8 +442,8 @@ fn is_rules(path: &str) -> bool {
     path.rsplit('/').next() == Some(".gitignore")
 }
 
-/// Leaves out files that were there all the time and are only not ignored any more: their
-/// inodes are old, and are not those of files that were moved.
+/// Leaves out old files that merely are no longer ignored: their inodes are old, and do not belong
+/// to moved files.
 fn drop_uncovered<K>(touched: &mut Vec<Touched<K>>, since: i64) {
     let gone = touched.iter().filter(|it| it.after.is_none());
     let moved: HashSet<u64> =

@@ -1,4 +1,4 @@
-//! Walking a workspace as git sees it: what `.gitignore` names is left out.
+//! Walks a workspace as git sees it, without the files that `.gitignore` excludes.
 
 use std::path::Path;
 
@@ -7,9 +7,8 @@ use ignore::{DirEntry, WalkBuilder};
 use crate::safe_fs::is_scratch;
 use crate::safe_path::is_hidden;
 
-/// Links are not followed, so that nothing outside is reached and no loop is entered. The
-/// user's own settings of git are left out: they are in their home folder, and a run should
-/// see the same files wherever it runs.
+/// Links are not followed, so that the walk stays inside and cannot loop. The user's global git
+/// settings are ignored, so that a run sees the same files everywhere.
 #[must_use]
 pub fn walker(start: &Path, store: Option<&Path>) -> WalkBuilder {
     let store = store.map(Path::to_owned);
@@ -18,8 +17,8 @@ pub fn walker(start: &Path, store: Option<&Path>) -> WalkBuilder {
             || is_scratch(entry.file_name())
             || store.as_deref() == Some(entry.path())
     };
-    // A subagent's worktree lies in a store, which hides itself from git: that is no word about
-    // what is in the worktree.
+    // A subagent's worktree lies in a store, which hides itself from git. That rule must not hide
+    // the worktree's files.
     let in_store = start.ancestors().skip(1).filter_map(Path::file_name).any(is_hidden);
     let mut walker = WalkBuilder::new(start);
     walker

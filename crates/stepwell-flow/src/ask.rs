@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use stepwell::log::RedactMessages as _;
 use stepwell::model::{NodeKey, NodeState, Role, Usage};
 use stepwell::{Event, Lane, Message, Recorded, Seq, Status, StopReason};
 use stepwell_agent::context::window::is_request;
 use stepwell_agent::provider::GO_ON;
-use stepwell_agent::redact::RedactMessages as _;
 use stepwell_agent::run::{
     Ended, EventSink, FrontEnd, NodeStatus, Patience, Run, RunEvent, SharedBudget,
 };
@@ -34,16 +34,17 @@ pub(crate) struct Ask<'a> {
     pub(crate) retries: u32,
 }
 
-/// Who answers in a lane, and what else is recorded.
+/// The agent of a lane, and what else is recorded.
 pub(crate) struct Worker<'a> {
     pub(crate) setup: &'a AgentSetup,
-    /// What its calls are paid from.
+    /// The budget that pays for its calls.
     pub(crate) shared_budget: &'a SharedBudget,
     /// Recorded together with the node's start.
     pub(crate) starting: &'a dyn Fn() -> Vec<Event>,
     /// Recorded together with its result.
     pub(crate) finishing: &'a dyn Fn(&Value) -> Vec<Event>,
-    /// Does whoever reads the answer judge one who was allowed nothing? Else the flow stops.
+    /// Does the reader of the answer handle an agent whose calls were all denied? Otherwise the
+    /// flow stops.
     pub(crate) judges_denied: bool,
 }
 
@@ -57,7 +58,7 @@ impl Flow<'_> {
         self.ask_worker(key, ask, &worker).await
     }
 
-    /// The same, with someone else to answer.
+    /// Like [`ask`](Self::ask), with another worker.
     pub(crate) async fn ask_worker(
         &self,
         key: &NodeKey,
@@ -136,7 +137,7 @@ impl Flow<'_> {
         Ok(())
     }
 
-    /// Has the model see the prompt with its secrets, which the recorded prompt lacks.
+    /// Lets the model see the prompt with its secrets, which the recorded prompt lacks.
     fn show_unredacted(&self, lane: &Lane, prompt: &str) {
         let recorded = self.agents.redactor().redact_message(Message::user(prompt)).0.text();
         if recorded != prompt {
@@ -182,7 +183,7 @@ impl Flow<'_> {
     ) -> Result<(), Halt> {
         Err(match ended.status {
             Status::Success => return Ok(()),
-            // The agent was allowed nothing of what it asked for, and has said what it has to say.
+            // All calls of the agent were denied, and it has finished its answer.
             Status::Partial if worker.judges_denied && ended.reason == StopReason::LlmDone => {
                 return Ok(());
             }
@@ -208,9 +209,9 @@ impl Flow<'_> {
         }));
     }
 
-    /// What a lane's run sees of whoever watches the flow. It never waits for an answer while other
-    /// lanes run: the question is recorded, and asked once all lanes have stopped. So is a question of
-    /// a subagent: the subagent has paused by then, and the flow asks for it.
+    /// The flow's front end, as a lane's run sees it. A lane never waits for an answer while other
+    /// lanes run: the question is recorded, and asked once all lanes have stopped. The same holds
+    /// for a subagent's question: the subagent has paused by then, and the flow asks for it.
     fn lane_front(&self, key: &NodeKey, lane: &Lane) -> FrontEnd {
         let (state, above) = (Arc::clone(&self.state), self.events.clone());
         let (node, lane) = (key.to_string(), lane.clone());
@@ -233,7 +234,7 @@ impl Flow<'_> {
         messages.find(|(_, message)| message.role == Role::System).map(|(_, it)| it.text())
     }
 
-    /// The last answer in a lane. An answer that was cut off and continued counts as one.
+    /// The last answer in a lane. A truncated answer with its continuation counts as one.
     fn last_answer(&self, lane: &Lane) -> String {
         let state = self.state();
         let mut parts: Vec<String> = Vec::new();

@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 
 use stepwell::Session;
-use stepwell_agent::redact::Redactor;
+use stepwell::log::Redactor;
 use stepwell_agent::run::{Allowed, FrontEnd, Setup, SharedBudget};
 
 use crate::error::Result;

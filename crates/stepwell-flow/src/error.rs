@@ -1,7 +1,7 @@
 //! The errors of a flow.
 
-use stepwell::Remedy;
 use stepwell::error::Listing;
+use stepwell::{ErrorKind, Remedy};
 
 use crate::spec::{BadVariable, SpecError};
 use crate::template::TemplateError;
@@ -50,6 +50,20 @@ impl From<stepwell_agent::Error> for Error {
 }
 
 impl Error {
+    /// What the caller should do.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Store(error) => error.kind(),
+            Self::Agent(error) => error.kind(),
+            Self::Spec(_)
+            | Self::Variable(_)
+            | Self::Template { .. }
+            | Self::Unexpected(_)
+            | Self::NoFlow(_) => ErrorKind::Invalid,
+        }
+    }
+
     /// What would help, the best first.
     #[must_use]
     pub fn remedies(&self) -> Vec<Remedy> {

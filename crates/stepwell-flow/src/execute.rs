@@ -68,9 +68,8 @@ impl Flow<'_> {
         }
     }
 
-    /// Gets an answer: one that is already recorded or, if `patience` says so, one that is waited
-    /// for. Returns true if there is one or a question's time is up. The waiting does not count as
-    /// running time.
+    /// Gets an answer: a recorded one or, if `patience` says so, one that is waited for. Returns
+    /// true if there is one or a question is overdue. The waiting does not count as running time.
     async fn await_answer(&self, patience: Patience, late: usize) -> Result<bool> {
         if self.read_new_answers().map_err(record_error)? {
             return Ok(true);
@@ -91,7 +90,7 @@ impl Flow<'_> {
         Ok(answered)
     }
 
-    /// Tells whoever watches of every open question, each once. Overdue ones are resolved, not
+    /// Reports every open question to the front end, each once. Overdue ones are resolved, not
     /// asked.
     fn announce_open(&self) -> Result<()> {
         let open: Vec<Gate> = self.state().memo.open().into_iter().cloned().collect();
@@ -112,11 +111,11 @@ impl Flow<'_> {
         Ok(())
     }
 
-    /// Waits for an answer, or until more than `late` questions are overdue. Returns false on
-    /// an interrupt, or if whoever watches does not want to wait any more.
+    /// Waits for an answer, or until more than `late` questions are overdue. Returns false on an
+    /// interrupt, or if the front end stops waiting.
     async fn wait(&self, late: usize) -> Result<bool> {
         let (mut interrupt, mut wishes) = (self.interrupt.clone(), self.wishes.clone());
-        // Subscribed before the first look, so that no answer falls between.
+        // Subscribed before the first check, so that no answer is missed in between.
         let news = News::of(self.session.well(), self.session.id())?;
         loop {
             if self.read_new_answers().map_err(record_error)? || self.overdue() > late {
@@ -200,8 +199,8 @@ impl Flow<'_> {
 }
 
 impl Flow<'_> {
-    /// Ends with something left. That is recorded together with the status: whoever resumes it
-    /// knows what is left, and wants it to go on.
+    /// Ends with unfinished work. That is recorded together with the status: a resume means that
+    /// the user knows it and wants to continue.
     fn stop_with_rest(&self, left: &Left) -> Result<Ended> {
         let what = self.agents.redactor().redact(&left.what).into_owned();
         let node = Node {

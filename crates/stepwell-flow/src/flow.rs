@@ -11,10 +11,10 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use serde::Serialize;
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::model::{Digest, Node, NodeKey, NodeState, Spent, Usage};
 use stepwell::{Event, NewEvent, Recorded, Seq, Session};
 use stepwell_agent::provider::Fault;
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     EventSink, FrontEnd, NodeStatus, Past, RunEvent, Setup, SharedBudget, Wishes,
 };
@@ -36,9 +36,9 @@ pub struct Flow<'a> {
     pub(crate) state: Arc<Mutex<FlowState>>,
     /// Where events go.
     pub(crate) events: EventSink,
-    /// What whoever watches it wants.
+    /// Requests of the front end.
     pub(crate) wishes: Wishes,
-    /// Questions that whoever watches it was told of.
+    /// Questions that were reported to the front end.
     pub(crate) announced: RefCell<HashSet<String>>,
     pub(crate) shared_budget: SharedBudget,
     /// The last event that was read when the flow started.
@@ -83,7 +83,7 @@ struct AgentKey {
     tools: Option<Vec<String>>,
 }
 
-/// What the session recorded so far, and who is told.
+/// What the session recorded so far, and the front end.
 pub(crate) struct FlowState {
     pub(crate) memo: Memo,
     pub(crate) past: Past,
@@ -110,7 +110,7 @@ pub struct Parts<'a> {
     pub agents: &'a dyn Agents,
     /// The values of its variables.
     pub variables: Scope,
-    /// Who watches it. Whether it waits for answers is said when it [runs](Flow::run).
+    /// Its front end. [`run`](Flow::run) says whether it waits for answers.
     pub front: FrontEnd,
     /// Becomes true when the user interrupts.
     pub interrupt: watch::Receiver<bool>,

@@ -26,7 +26,7 @@ pub(crate) struct Question<'a> {
 /// The recorded `who` of an answer that is the default after a timeout.
 pub const NOBODY: &str = "nobody (its time was up)";
 
-/// Who answered where the user had said beforehand that nobody is asked.
+/// The recorded `who` if the user agreed in advance not to be asked.
 pub const NO_PERSON: &str = "nobody (it was agreed to beforehand)";
 
 /// Why an answer is rejected.
@@ -150,7 +150,7 @@ impl Flow<'_> {
         }
         let first = self.state().memo.gate(&answer.id).and_then(|asked| asked.answer.clone());
         let Some(first) = first else {
-            // It was answered by someone whose word does not count, and is asked again.
+            // An earlier answer does not count, so the question is asked again.
             self.record(vec![answer.clone().into()])?;
             return Ok(answer);
         };
@@ -165,9 +165,8 @@ impl Flow<'_> {
         gate.deadline.is_some_and(|deadline| deadline <= self.session.now())
     }
 
-    /// Reads answers that someone else recorded since the flow began. Returns whether there were
-    /// any that count; a question with another answer is asked again. Earlier gates are not looked
-    /// at.
+    /// Reads answers from other processes since the flow began. Returns whether any of them count;
+    /// a question with another answer is asked again. Earlier gates are not checked.
     pub(crate) fn read_new_answers(&self) -> Result<bool, Halt> {
         let from = self.read_to.next();
         let facts = Facts { from, ..Facts::of(&[Kind::GateAnswered]) };

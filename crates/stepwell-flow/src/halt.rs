@@ -16,7 +16,7 @@ pub(crate) enum Halt {
     NotStarted,
     /// A budget is used up.
     Limit(StopReason),
-    /// Guided work comes to an end with something left.
+    /// Guided work ends with unfinished work.
     Left(Left),
     /// A node or an artifact failed.
     Failed(NodeFailure),
@@ -26,12 +26,12 @@ pub(crate) enum Halt {
     Broken(Error),
 }
 
-/// What guided work leaves when it ends before its time.
+/// The unfinished work when guided work ends early.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Left {
-    /// The node that records it. A resume finds it done, and goes on.
+    /// The node that records it. A resume finds it done, and continues.
     pub(crate) key: NodeKey,
-    /// What is left.
+    /// The unfinished work.
     pub(crate) what: String,
 }
 

@@ -113,8 +113,8 @@ impl History {
         Self::judged(session.well(), session.id())
     }
 
-    /// Reads a session that somebody else may hold. What does not count of what was allowed in it
-    /// is left out.
+    /// Reads a session that another process may be running. Permissions that do not count are left
+    /// out.
     pub fn judged(well: &Stepwell, id: &SessionId) -> Result<Self> {
         let slice = well.store().events(id, Span::ALL)?;
         let replaced = slice.replaced.iter().map(|it| it.seq).collect();
@@ -153,7 +153,7 @@ impl History {
         Self::weighed(events, &Weighed::default(), Past::default())
     }
 
-    /// Folds those of a session's events that count, as they do.
+    /// Folds the events of a session that count.
     fn weighed(events: Vec<Recorded>, weighed: &Weighed, past: Past) -> Self {
         let mut history = Self { past, ..Self::default() };
         let Some(last) = events.last() else { return history };
@@ -166,7 +166,7 @@ impl History {
                 Some(Cow::Borrowed(_)) => event,
             };
             history.count(&event);
-            // To go back is no way to be allowed more.
+            // A rewind must not allow more than before.
             let forbids = matches!(&event.event, Event::Permission(it) if !it.allow);
             if timeline.contains(event.seq) {
                 history.apply(event);
@@ -180,7 +180,7 @@ impl History {
     /// Reads the events recorded since the last read.
     pub fn catch_up(&mut self, session: &Session) -> Result<()> {
         let events = session.events(Span::after(self.seq))?.intact(session.id())?;
-        // What was moved or answered is judged by all that came before it.
+        // Rewinds and answers are judged by the events before them.
         let moves = |event: &Recorded| {
             matches!(event.event, Event::Rewound(_) | Event::Undone(_) | Event::GateAnswered(_))
         };
@@ -202,7 +202,7 @@ impl History {
         self.ran.total
     }
 
-    /// Adds up the cost. Work that was rewound was paid for all the same.
+    /// Adds up the cost. Rewound work was paid for, too.
     fn count(&mut self, event: &Recorded) {
         self.ran.apply(event);
         let (usage, cost) = match &event.event {
@@ -270,7 +270,7 @@ impl Ran {
                 return;
             }
         };
-        // A killed process is noticed later, when somebody looks: it ran until its last event.
+        // A killed process is noticed later: it ran until its last event.
         let until = match &event.event {
             Event::Status(change) if change.status == Status::Interrupted => self.last,
             _ => Some(event.at),

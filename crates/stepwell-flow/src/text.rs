@@ -1,21 +1,23 @@
-//! Texts that come from models and people, made fit to be shown and stored. Pure.
+//! Makes texts of models and people safe to show and store. Pure.
 
 use serde_json::Value;
 
-/// Whether a text has characters that turn the direction of what follows: what is shown would not
-/// be what is there.
+/// Does a text contain characters that reverse the text direction? Then the display would differ
+/// from the content.
 pub(crate) fn deceives(text: &str) -> bool {
     text.chars().any(|c| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
 }
 
-/// The text without what moves a cursor or turns a direction, at most so many characters long.
+/// The text without characters that move the cursor or reverse the direction, at most `most`
+/// characters long.
 pub(crate) fn plain(text: &str, most: usize) -> String {
     let shown = |c: &char| (!c.is_control() || *c == '\n') && !deceives(c.encode_utf8(&mut [0; 4]));
     let kept: String = text.trim().chars().filter(shown).take(most).collect();
     kept.trim().to_owned()
 }
 
-/// The text in one line as it is: what cannot be seen, or would move what is shown, is spelled out.
+/// The exact text on one line: invisible characters, and those that affect the display, are
+/// escaped.
 pub(crate) fn spelled_out(text: &str) -> String {
     let hidden = |c: char| {
         c.is_control()
@@ -34,7 +36,7 @@ pub(crate) fn spelled_out(text: &str) -> String {
     shown
 }
 
-/// The first line of a text, cut to so many characters.
+/// The first line of a text, at most `most` characters long.
 pub(crate) fn first_line(text: &str, most: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
@@ -55,7 +57,7 @@ pub(crate) fn last_part(text: &str, most: usize) -> &str {
     part.split_once('\n').map_or(part, |(_, rest)| rest)
 }
 
-/// Whether a path leaves the workspace, or enters what is not the user's.
+/// Does a path leave the workspace, or lead into a protected folder?
 pub(crate) fn leaves(file: &str) -> bool {
     let mut parts = file.split(['/', '\\']).filter(|part| *part != ".");
     let is_ours = |part: &str| [".git", stepwell::store::STORE_FOLDER].contains(&part);
@@ -63,10 +65,10 @@ pub(crate) fn leaves(file: &str) -> bool {
     first.is_empty() || parts.any(|part| part == ".." || is_ours(&part.to_ascii_lowercase()))
 }
 
-/// The most bytes of a path that is shown to people and agents.
+/// The longest path that is shown to people and agents, in bytes.
 const MAX_PATH_BYTES: usize = 1_000;
 
-/// Whether a text can name a file of the workspace, and shows what it names.
+/// Can a text name a file of the workspace without misleading the reader?
 pub(crate) fn is_file_name(text: &str) -> bool {
     let is_plain = !text.chars().any(char::is_control) && !deceives(text);
     is_plain && text.len() <= MAX_PATH_BYTES && !leaves(text)
@@ -81,7 +83,7 @@ pub(crate) fn text_of(value: &Value) -> Option<String> {
     }
 }
 
-/// A list of names or numbers as texts; what is neither is left out.
+/// A list of names or numbers as texts; other values are left out.
 pub(crate) fn list_of_texts(value: Option<&Value>) -> Vec<String> {
     let list = value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     list.iter().filter_map(text_of).collect()

@@ -1,4 +1,4 @@
-//! What programs get to read of specs and plans.
+//! Specs and plans as JSON for programs.
 
 use stepwell_wire::{AskCount, FlowProblem, PlanEdge, PlanNode, PlanVariable};
 

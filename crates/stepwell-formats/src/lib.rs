@@ -86,20 +86,20 @@ pub use page::work::{
 pub use read::input::{
     Fingerprint, Input, Line, LineEnd, Lines, MAX_FILE_BYTES, MAX_LINE_BYTES, Watcher,
 };
-pub use read::mark::Mark;
 pub use read::neutral::{Item, KeptLine, Opening, Sink, Wanted, Warning, kept_event};
 pub use read::reader::{Homes, Keeper, Kind, Probe, Reader};
 pub use read::steps::Steps;
 pub use registry::{Entry, Format, UnknownFormat};
+pub use stepwell::model::Mark;
 pub use transfer::convert::{Conversion, Converted, convert};
 pub use transfer::copy::{Copied, copy};
 pub use transfer::dry_run::DryRun;
-pub use transfer::export::export;
+pub use transfer::export;
 pub use write::draft::{Destination, Existing, write_to};
 pub use write::unanswered::NOT_BEGUN;
 pub use write::writer::{
-    Exported, Handoff, Handover, Length, Losses, Outlet, Purpose, Shape, Subagents, Wishes, Writer,
-    each_event, subagents, word_for,
+    Exported, Handoff, Handover, Length, Losses, Outlet, Purpose, Shape, Subagents, Successor,
+    Takes, Wishes, Writer, each_event, subagents, word_for,
 };
 
 /// Every format, in the order in which they are shown and tried.

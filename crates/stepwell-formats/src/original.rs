@@ -17,8 +17,8 @@ use stepwell::store::Span;
 use stepwell::{Event, NewEvent, Seq, SessionId, Stepwell};
 
 use crate::read::input::{MAX_FILE_BYTES, expanded, is_compressed, list, open, unreadable};
-use crate::read::mark::Mark;
-use crate::read::neutral::is_provenance;
+use crate::read::mark::mark_of;
+use crate::read::neutral::is_facts;
 use crate::write::layout::{fits, leads_to};
 use crate::write::writer::{Exported, Outlet, Purpose, SUBAGENTS, subagents};
 use crate::{Error, Result};
@@ -145,7 +145,7 @@ impl Originals {
         }
         let behind = Span { limit: 2, ..Span::after(self.last) };
         let behind = well.store().events(&head.id, behind)?;
-        Ok(behind.damage.is_none() && behind.events.iter().all(|it| is_provenance(&it.event)))
+        Ok(behind.damage.is_none() && behind.events.iter().all(|it| is_facts(&it.event)))
     }
 }
 
@@ -157,7 +157,7 @@ fn untouched(
     there: (&str, &str),
     purpose: Purpose,
 ) -> Result<Option<Originals>> {
-    if purpose != Purpose::Keep || Mark::of(well, head, there)?.is_some() {
+    if purpose != Purpose::Keep || mark_of(well, head, there)?.is_some() {
         return Ok(None);
     }
     let originals = Originals::of(well, &head.id, there.0)?;

@@ -4,8 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use stepwell::log::Head;
+
 use crate::read::reader::{Homes, Probe, Reader};
-use crate::write::writer::Writer;
+use crate::write::writer::{Successor, Writer};
 
 /// What there is to know of a format.
 pub struct Entry {
@@ -53,6 +55,21 @@ impl Format {
     #[must_use]
     pub fn writer(self) -> Option<&'static dyn Writer> {
         self.0.writer
+    }
+
+    /// The agent that goes on with sessions of others in this format, if there is one.
+    #[must_use]
+    pub fn successor(self) -> Option<Successor> {
+        self.0.writer?.successor()
+    }
+
+    /// The format in which the same agent takes up this session: Strands reads workflows in another
+    /// one than conversations.
+    #[must_use]
+    pub fn for_session(self, head: &Head) -> Self {
+        let Some(agent) = self.successor().map(|it| it.agent) else { return self };
+        let fits = |it: &Successor| it.agent == agent && it.takes.is_for(head);
+        Self::all().find(|it| it.successor().as_ref().is_some_and(fits)).unwrap_or(self)
     }
 
     /// The places where its system keeps sessions.

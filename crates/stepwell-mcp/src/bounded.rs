@@ -1,6 +1,6 @@
-//! Answers that fit: long texts are cut, and pages end when they are full.
+//! Answers of limited size: long texts are cut, and full pages end.
 //!
-//! Secrets are taken out before anything is cut, so that no half of one is left.
+//! Secrets are removed before a text is cut, so that no half of one is left.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -12,15 +12,15 @@ use stepwell::log::Redactor;
 
 use crate::error::Result;
 
-/// How many bytes of JSON the items of one answer take. About 8,000 tokens: clients warn their
-/// users above 10,000.
+/// The most bytes of JSON for the items of one answer. About 8,000 tokens: clients warn their users
+/// above 10,000.
 pub(crate) const PAGE_BYTES: usize = 32 << 10;
 
-/// How many characters of one text an answer holds that is about that text.
+/// The most characters of a text in an answer about that text.
 pub(crate) const TEXT_CHARS: usize = 16_000;
 
-/// Longer and longer cuts: how many characters of a text, and how many entries of a list, are
-/// kept. The first that makes an item fit is taken.
+/// Increasing cuts: the characters of a text and the entries of a list that are kept. The first cut
+/// that makes an item fit is used.
 const CUTS: [Cuts; 4] = [
     Cuts { chars: 4_000, entries: 500 },
     Cuts { chars: 1_000, entries: 100 },
@@ -35,7 +35,7 @@ struct Cuts {
     entries: usize,
 }
 
-/// An item of an answer, in which long texts are cut. It has the form of a `T`.
+/// An item of an answer with long texts cut. It has the form of a `T`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Shortened<T> {
     value: Value,
@@ -43,12 +43,12 @@ pub(crate) struct Shortened<T> {
     form: PhantomData<fn() -> T>,
 }
 
-/// Entries of a list that did not fit. `read_event` has an event with all of its entries.
+/// Entries of a list that did not fit. `read_event` returns an event with all of its entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct LeftOut {
     /// The list, as a JSON pointer into this answer.
     at: String,
-    /// How many of its last entries are not there.
+    /// How many of its last entries are missing.
     entries: usize,
 }
 
@@ -59,7 +59,7 @@ impl LeftOut {
 }
 
 impl<T: Serialize> Shortened<T> {
-    /// An item without secrets that takes no more than so many bytes.
+    /// An item without secrets, of at most this many bytes.
     pub(crate) fn to(item: &T, bytes: usize, redactor: &Redactor) -> Result<Self> {
         let json = serde_json::to_string(item)?;
         let json = redactor.redact_json(&json).unwrap_or(json);
@@ -75,7 +75,7 @@ impl<T: Serialize> Shortened<T> {
         Ok(Self { value, left_out, form: PhantomData })
     }
 
-    /// What did not fit, where the item stands at a place of an answer.
+    /// The omitted entries of an item at this place of an answer.
     pub(crate) fn left_out(&self, at: &str) -> Vec<LeftOut> {
         self.left_out.iter().map(|it| it.below(at)).collect()
     }
@@ -105,12 +105,12 @@ impl<T: JsonSchema> JsonSchema for Shortened<T> {
     }
 }
 
-/// Where in an item one is.
+/// The current position in an item.
 #[derive(Debug, Default)]
 struct Pointer(String);
 
 impl Pointer {
-    /// Does something one step further in.
+    /// Runs `work` one level deeper.
     fn within<T>(&mut self, step: &str, work: impl FnOnce(&mut Self) -> T) -> T {
         let length = self.0.len();
         self.0.push('/');
@@ -120,7 +120,7 @@ impl Pointer {
         done
     }
 
-    /// Notes that a list goes on behind so many entries.
+    /// Notes the omitted entries of a list.
     fn note(&self, all: usize, kept: usize, left_out: &mut Vec<LeftOut>) {
         if all > kept {
             left_out.push(LeftOut { at: self.0.clone(), entries: all - kept });
@@ -138,7 +138,7 @@ impl Cuts {
                 kept.map(|(n, it)| at.within(&n.to_string(), |at| self.of(it, at, left_out)))
                     .collect()
             }
-            // No type of ours has as many fields: these are a user's own keys.
+            // None of our own types has as many fields, so these are a user's own keys.
             Value::Object(fields) => {
                 let most = self.entries.max(60);
                 at.note(fields.len(), most, left_out);
@@ -151,7 +151,7 @@ impl Cuts {
     }
 }
 
-/// The front of a text, and how much more there is.
+/// The beginning of a text, and the number of characters that follow.
 fn cut(text: &str, chars: usize) -> String {
     match text.char_indices().nth(chars) {
         None => text.to_owned(),
@@ -162,7 +162,7 @@ fn cut(text: &str, chars: usize) -> String {
     }
 }
 
-/// A page of items that fills up.
+/// A page of items that is being filled.
 #[derive(Debug)]
 pub(crate) struct Page<'a, T> {
     redactor: &'a Redactor,
@@ -172,18 +172,18 @@ pub(crate) struct Page<'a, T> {
 }
 
 impl<'a, T: Serialize> Page<'a, T> {
-    /// An empty page for at most so many items.
+    /// An empty page for at most this many items.
     pub(crate) fn new(redactor: &'a Redactor, most: usize) -> Self {
         Self { redactor, most, left: PAGE_BYTES, items: Vec::new() }
     }
 
-    /// Is there no room for another item?
+    /// Is the page full?
     pub(crate) fn is_full(&self) -> bool {
         self.items.len() >= self.most
     }
 
-    /// Puts an item on the page, or says that it is for the next one. The first one is always
-    /// taken, so that pages come to an end.
+    /// Adds an item. Returns false if it belongs on the next page. The first item is always added,
+    /// so that paging ends.
     pub(crate) fn push(&mut self, item: &T) -> Result<bool> {
         if self.is_full() {
             return Ok(false);
@@ -198,34 +198,34 @@ impl<'a, T: Serialize> Page<'a, T> {
         Ok(true)
     }
 
-    /// What did not fit into its items, where they are a list of an answer.
+    /// The omitted entries of its items, which are in this list of an answer.
     pub(crate) fn left_out(&self, list: &str) -> Vec<LeftOut> {
         let items = self.items.iter().enumerate();
         items.flat_map(|(n, item)| item.left_out(&format!("/{list}/{n}"))).collect()
     }
 
-    /// What is on it.
+    /// Its items.
     pub(crate) fn into_items(self) -> Vec<Shortened<T>> {
         self.items
     }
 }
 
-/// A stretch of a long text.
+/// A part of a long text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub(crate) struct Stretch {
     /// The text from `offset` on.
     pub(crate) text: String,
-    /// Where it begins, in characters.
+    /// Its offset, in characters.
     pub(crate) offset: usize,
-    /// How many characters the whole text has.
+    /// The length of the whole text, in characters.
     pub(crate) total: usize,
-    /// The offset of the next stretch; absent, if this is the last one.
+    /// The offset of the next part; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) next: Option<usize>,
 }
 
 impl Stretch {
-    /// A stretch of a text without its secrets.
+    /// A part of a text, without secrets.
     pub(crate) fn of(text: &str, offset: usize, redactor: &Redactor) -> Self {
         let text = redactor.redact(text);
         let total = text.chars().count();

@@ -1,11 +1,11 @@
-//! What can go wrong in a tool, in words for the agent that called it.
+//! Errors of tools, worded for the agent that called them.
 
-use stepwell::{Remedy, SessionId};
+use stepwell::{ErrorKind, Remedy, SessionId};
 
-/// The result of everything that can fail here.
+/// The result of a tool.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong.
+/// An error of a tool.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum Error {
@@ -19,15 +19,15 @@ pub enum Error {
     NoStore,
     #[error("there is no store {0:?} among those that this server looks into")]
     UnknownStore(String),
-    #[error("{session} has no event {seq}; it has the events 1 to {last}")]
+    #[error("{session} has no event {seq}; its events are 1 to {last}")]
     NoEvent { session: SessionId, seq: u64, last: u64 },
     #[error("{session} did not change {path:?}")]
     NoFile { session: SessionId, path: String },
     #[error("{path:?} at seq {at}: {why}")]
     NoContent { path: String, at: u64, why: String },
-    #[error("{session} ended before, as {phase}")]
+    #[error("{session} already ended, as {phase}")]
     EndedOtherwise { session: SessionId, phase: String },
-    #[error("{0:?} is no resource of this server; resources/templates/list names their forms")]
+    #[error("unknown resource {0:?}; resources/templates/list has their forms")]
     NoResource(String),
     #[error("the connection failed: {0}")]
     Connection(String),
@@ -36,7 +36,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What would help, the best first.
+    /// What the agent can do next, the best first.
     pub(crate) fn remedies(&self) -> Vec<Remedy> {
         match self {
             Self::Store(error) => error.remedies(),
@@ -45,18 +45,20 @@ impl Error {
         }
     }
 
-    /// Is it that something named is not there?
-    pub(crate) fn is_absent(&self) -> bool {
-        use stepwell::ErrorKind;
+    /// What the caller should do.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
         match self {
-            Self::Store(error) => error.kind() == ErrorKind::Absent,
+            Self::Store(error) => error.kind(),
             Self::NoStore
             | Self::UnknownStore(_)
             | Self::NoEvent { .. }
             | Self::NoFile { .. }
             | Self::NoContent { .. }
-            | Self::NoResource(_) => true,
-            _ => false,
+            | Self::NoResource(_) => ErrorKind::Absent,
+            Self::EndedOtherwise { .. } => ErrorKind::Conflict,
+            Self::Connection(_) | Self::Json(_) => ErrorKind::Io,
+            Self::Workspace(_) | Self::Arguments(_) => ErrorKind::Invalid,
         }
     }
 }

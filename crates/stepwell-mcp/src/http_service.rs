@@ -1,8 +1,9 @@
-//! The same server over HTTP (the protocol's "streamable HTTP"), for a web server to put behind its
-//! own guard.
+//! The same server over HTTP (the protocol's "streamable HTTP"), for a web server that does its own
+//! checks.
 //!
-//! Nothing is kept between two requests, in either era: the older one gets no `Mcp-Session-Id`,
-//! which its revisions leave to the server, and the newer one has none. So a restart loses nothing.
+//! The server keeps nothing between requests, in both eras of the protocol: it assigns no
+//! `Mcp-Session-Id`, which is optional in the older era and absent in the newer one. So a restart
+//! loses nothing.
 
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
@@ -26,11 +27,10 @@ impl std::fmt::Debug for HttpService {
 }
 
 impl HttpService {
-    /// Answers with a server.
+    /// Serves requests with this server.
     #[must_use]
     pub fn new(server: Server) -> Self {
-        // Whoever has the sockets knows the names that they are reached by, and checks hosts,
-        // origins, tokens and sizes before anything comes here.
+        // The web server knows its own names, and checks hosts, origins, tokens and sizes first.
         let config = StreamableHttpServerConfig::default()
             .with_legacy_session_mode(false)
             .with_json_response(true)
@@ -41,7 +41,7 @@ impl HttpService {
         Self(StreamableHttpService::new(factory, NeverSessionManager::default().into(), config))
     }
 
-    /// Answers a request. Its host, its origin, its sender and its size MUST have been checked.
+    /// Answers a request. The caller MUST have checked its host, origin, sender and size.
     pub async fn answer(&self, request: Request<Bytes>) -> Response<Bytes> {
         if *request.method() == Method::POST
             && let Err(refused) = check(request.body())
@@ -49,23 +49,23 @@ impl HttpService {
             return *refused;
         }
         let (head, body) = self.0.handle(request.map(Full::new)).await.into_parts();
-        // It sends no messages of its own, so an answer is one message that ends.
+        // The server sends no other messages, so an answer is a single complete message.
         let body = body.collect().await.map(Collected::to_bytes).unwrap_or_default();
         Response::from_parts(head, body)
     }
 }
 
-/// Is this one message of the protocol? The library answers what is none with another status and no
+/// Is this one message of the protocol? For others the library's answer has another status and no
 /// message, which clients cannot read.
 fn check(body: &[u8]) -> Result<(), Box<Response<Bytes>>> {
     let value = serde_json::from_slice::<Value>(body).map_err(|why| {
-        let why = format!("the message is no JSON: {why}");
+        let why = format!("the message is not JSON: {why}");
         refuse(request_id(body).unwrap_or_default(), &ErrorData::parse_error(why, None))
     })?;
     let id = value.get("id").cloned().unwrap_or_default();
     match serde_json::from_value::<ClientJsonRpcMessage>(value) {
         Ok(_) => Ok(()),
-        Err(_) => Err(refuse(id, &ErrorData::invalid_request("this is no message", None))),
+        Err(_) => Err(refuse(id, &ErrorData::invalid_request("not a JSON-RPC message", None))),
     }
 }
 

@@ -9,13 +9,13 @@ use stepwell::{Seq, SessionId, Status, Stepwell};
 
 use crate::error::{Error, Result};
 
-/// How many items a page has, unless an agent says otherwise.
+/// The default number of items on a page.
 const USUAL_PAGE: usize = 20;
 
-/// The most items of a page.
+/// The most items on a page.
 const LONGEST_PAGE: usize = 100;
 
-/// How many items are asked for: at least one, and no more than a page has.
+/// A number of items, from one to the largest page.
 #[derive(Clone, Copy, Debug, JsonSchema)]
 #[schemars(transparent)]
 pub(crate) struct Limit(#[schemars(range(min = 1, max = 100))] usize);
@@ -26,7 +26,7 @@ impl<'de> Deserialize<'de> for Limit {
         match (1..=LONGEST_PAGE).contains(&limit) {
             true => Ok(Self(limit)),
             false => {
-                let why = format!("{limit} is no limit; expected 1 to {LONGEST_PAGE}");
+                let why = format!("{limit} is not a valid limit; expected 1 to {LONGEST_PAGE}");
                 Err(serde::de::Error::custom(why))
             }
         }
@@ -34,29 +34,30 @@ impl<'de> Deserialize<'de> for Limit {
 }
 
 impl Limit {
-    /// How many items the page has.
+    /// The number of items on a page.
     pub(crate) fn of(asked: Option<Self>) -> usize {
         asked.map_or(USUAL_PAGE, |limit| limit.0)
     }
 }
 
-/// Which sessions are meant. Every condition that is given must hold.
+/// Selects sessions. All given conditions must hold.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Which {
-    /// Any of these: running, paused, interrupted, partial, success, failed, abandoned, idle.
+    /// One of these: running, paused, interrupted, partial, success, failed, abandoned, idle.
     pub(crate) status: Vec<Status>,
-    /// This agent.
+    /// The agent.
     pub(crate) agent: Option<String>,
-    /// This model.
+    /// The model.
     pub(crate) model: Option<String>,
     /// All of these tags.
     pub(crate) tags: Vec<String>,
-    /// This label.
+    /// The label.
     pub(crate) label: Option<String>,
-    /// This text in the task.
+    /// A text in the task.
     pub(crate) task: Option<String>,
-    /// Imported from this system, such as claude or codex, or kept here by it.
+    /// The source, such as claude or codex: the system that it was imported from, or that keeps it
+    /// here.
     pub(crate) source: Option<String>,
     /// Updated at this time or later, such as 2026-11-16T09:30:00Z.
     pub(crate) since: Option<Time>,
@@ -65,7 +66,7 @@ pub(crate) struct Which {
 }
 
 impl Which {
-    /// As a store knows it.
+    /// The filter for a store.
     pub(crate) fn filter(self, family: Family) -> Filter {
         let Self { status, agent, model, tags, label, task, source, since, until } = self;
         let filter = Filter { status, agent, model, tags, label, task, ..Filter::default() };
@@ -73,7 +74,7 @@ impl Which {
     }
 }
 
-/// Which come first.
+/// Which items come first.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Direction {
@@ -97,14 +98,14 @@ impl From<Direction> for Order {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged)]
 pub(crate) enum Point {
-    /// An event's number.
+    /// An event's seq.
     Seq(u64),
     /// A checkpoint's name, or "-N" for N steps back.
     Name(String),
 }
 
 impl Point {
-    /// The seq that is meant; the usual one, if none is given.
+    /// The seq of the point; `usual` if none is given.
     pub(crate) fn of(
         point: Option<&Self>,
         usual: Seq,
@@ -119,7 +120,7 @@ impl Point {
     }
 }
 
-/// The arguments that a tool was called with, as its type.
+/// Parses a tool's arguments.
 pub(crate) fn read<I: serde::de::DeserializeOwned>(
     arguments: rmcp::model::JsonObject,
 ) -> Result<I> {
@@ -141,6 +142,6 @@ mod tests {
         let schema = serde_json::to_value(schemars::schema_for!(Limit)).unwrap();
         assert_eq!((&schema["minimum"], &schema["maximum"]), (&1.into(), &100.into()));
         let why = serde_json::from_str::<Limit>("1000").unwrap_err().to_string();
-        assert!(why.starts_with("1000 is no limit; expected 1 to 100"), "{why}");
+        assert!(why.starts_with("1000 is not a valid limit; expected 1 to 100"), "{why}");
     }
 }

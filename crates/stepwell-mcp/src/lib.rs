@@ -2,14 +2,14 @@
 //! allows it, record its own.
 //!
 //! Both eras of the protocol are served: 2025-11-25 and earlier with `initialize`, 2026-07-28
-//! without. A tool is a plain function from typed arguments to a typed answer
-//! ([`stepwell_wire`]'s types); what is common to all of them is done once, around it:
+//! without. A tool is a plain function from typed arguments to a typed answer ([`stepwell_wire`]'s
+//! types); the common steps surround it:
 //!
-//! - secrets are taken out of every answer, also of errors, resources and prompts;
-//! - what is quoted from sessions is framed as quoted, because it may hold instructions;
-//! - an answer is bounded, and what does not fit is on the next page.
+//! - every answer is redacted, including errors, resources and prompts;
+//! - text quoted from sessions is marked as quoted, because it may contain instructions;
+//! - an answer has a limited size, and the rest is on the next page.
 //!
-//! No tool answers a gate: an agent must not approve itself.
+//! No tool answers a gate: an agent must not approve its own calls.
 
 mod bounded;
 mod error;

@@ -1,26 +1,26 @@
-//! What a server shows, and what it may do.
+//! Which sessions a server shows, and what it may do.
 
 /// Which sessions the server shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scope {
-    /// Those of this workspace.
+    /// The sessions of this workspace.
     #[default]
     Workspace,
-    /// Those of all stores that the user has.
+    /// The sessions of all of the user's stores.
     Everywhere,
 }
 
-/// What the server may do besides reading.
+/// Permissions besides reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Recording sessions of agents that nobody else records.
+    /// Recording sessions of external agents.
     Record,
-    /// Labels, tags and forks of any session.
+    /// Changing labels and tags of any session, and forking it.
     Manage,
 }
 
 impl Access {
-    /// Its word.
+    /// Its name on the command line.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -30,12 +30,12 @@ impl Access {
     }
 }
 
-/// How a server is set up.
+/// The options of a server.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// Which sessions it shows.
     pub scope: Scope,
-    /// What it may do besides reading.
+    /// Permissions besides reading.
     pub allow: Vec<Access>,
 }
 

@@ -1,4 +1,4 @@
-//! Prompts: what a user can ask an agent to do with recorded sessions.
+//! Prompts: a user's requests to an agent about recorded sessions.
 
 use rmcp::model::{GetPromptResult, JsonObject, Prompt, PromptArgument};
 use serde_json::Value;
@@ -26,7 +26,7 @@ pub(crate) fn list() -> Vec<Prompt> {
         prompt(
             "continue_from",
             "Continue from a session",
-            "Goes on with the work of an earlier session",
+            "Continues the work of an earlier session",
             session(),
         ),
         prompt(
@@ -38,7 +38,7 @@ pub(crate) fn list() -> Vec<Prompt> {
         prompt(
             "review_session",
             "Review a session",
-            "Reviews what a session did, and what it did to files",
+            "Reviews what a session did, and its file changes",
             session(),
         ),
     ]
@@ -52,15 +52,15 @@ pub(crate) fn get(stores: &Stores, name: &str, arguments: &JsonObject) -> Result
         "review_session" => review_session(stores, given(arguments, "session")?),
         other => {
             let other: String = other.chars().take(80).collect();
-            Err(Error::Arguments(format!("there is no prompt {other:?}; prompts/list names them")))
+            Err(Error::Arguments(format!("unknown prompt {other:?}; prompts/list has their names")))
         }
     }
 }
 
-/// An argument that must be there.
+/// A required argument.
 fn given(arguments: &JsonObject, name: &str) -> Result<String> {
     let text = arguments.get(name).and_then(Value::as_str).map(str::trim);
-    let missing = || Error::Arguments(format!("`{name}` is missing, or no text"));
+    let missing = || Error::Arguments(format!("`{name}` is missing, or is not text"));
     text.filter(|text| !text.is_empty()).map(str::to_owned).ok_or_else(missing)
 }
 
@@ -68,11 +68,11 @@ fn continue_from(stores: &Stores, session: String) -> Result<GetPromptResult> {
     let Located { id, .. } = stores.session(&session.into(), Purpose::Read)?;
     let last = page(stores, id.to_string(), Form::Turns, Direction::Newest)?;
     let request = format!(
-        "Continue the work of the recorded session {id}. Its last turns follow, newest first. Read \
-         more with read_session, and what it did to files with session_diff. Say in two sentences \
-         where the work stands and what comes next, then go on."
+        "Continue the work of the recorded session {id}. Its last turns follow, newest first. \
+         Read more with read_session, and its file changes with session_diff. Say in two \
+         sentences where the work stands and what comes next, then continue."
     );
-    Ok(last.into_prompt("Goes on with the work of an earlier session", &request))
+    Ok(last.into_prompt("Continues the work of an earlier session", &request))
 }
 
 fn what_did_we_decide(stores: &Stores, topic: &str) -> Result<GetPromptResult> {
@@ -103,8 +103,8 @@ fn review_session(stores: &Stores, session: String) -> Result<GetPromptResult> {
     let changes = Quoted::new(session_diff(stores, input)?);
     let changes = Outgoing::new(&stores.redactor, &changes)?;
     let request = format!(
-        "Review the recorded session {id}: was its task done, are the changes right, what is missing \
-         or risky? What it did to files follows. Read what was said with read_session."
+        "Review the recorded session {id}: was its task done, are the changes right, what is \
+         missing or risky? Its file changes follow. Read the conversation with read_session."
     );
     Ok(changes.into_prompt("Reviews what a session did", &request))
 }

@@ -1,4 +1,4 @@
-//! Resources: sessions, and parts of them, by address.
+//! Resources: sessions, and parts of them, by URI.
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 use rmcp::model::ResourceTemplate;
@@ -13,19 +13,19 @@ use crate::tool::{
     session_diff,
 };
 
-/// What every address begins with.
+/// The prefix of every URI.
 const SCHEME: &str = "stepwell://session/";
 
 /// How many sessions are listed. The tools find the others.
 const LISTED: usize = 50;
 
-/// How many names the protocol lets a completion have.
+/// The most values of a completion, by the protocol.
 const MOST_COMPLETIONS: usize = 100;
 
-/// As much of a task as names a session.
+/// The most characters of a task in a title.
 const TITLE_CHARS: usize = 80;
 
-/// What is written otherwise in an address.
+/// The characters that a URI escapes.
 const ENCODED: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'%').add(b'<').add(b'>').add(b'?');
 
@@ -40,7 +40,7 @@ pub(crate) fn list(stores: &Stores) -> Result<Vec<ListedResource>> {
     listed.sort_by_key(|info| std::cmp::Reverse(info.head.updated_at));
     listed.truncate(LISTED);
     let resource = |info: stepwell::SessionInfo| {
-        // A title is cut, and half a secret is no longer known as one.
+        // Redacted before it is cut: half a secret would not be recognised.
         let head = info.head.redacted(&stores.redactor);
         let title = head.label.unwrap_or_else(|| front(&head.task));
         let steps = stepwell::model::counted(head.steps, "step");
@@ -54,12 +54,12 @@ fn front(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(TITLE_CHARS).collect()
 }
 
-/// A session's address.
+/// A session's URI.
 fn uri(id: &str) -> String {
     format!("{SCHEME}{}", utf8_percent_encode(id, ENCODED))
 }
 
-/// Ids and labels that begin so, the newest first; and whether there are, or may be, more.
+/// Ids and labels with this prefix, newest first; and whether there are, or may be, more.
 pub(crate) fn ids(stores: &Stores, begun: &str) -> Result<(Vec<String>, bool)> {
     let (mut names, mut has_more) = (Vec::new(), false);
     for open in stores.all(Purpose::Read)? {
@@ -78,7 +78,7 @@ pub(crate) fn ids(stores: &Stores, begun: &str) -> Result<(Vec<String>, bool)> {
     Ok((names.collect(), has_more))
 }
 
-/// The forms of addresses.
+/// The URI templates.
 pub(crate) fn templates() -> Vec<ResourceTemplate> {
     let template = |form: &str, name: &str, about: &str| {
         ResourceTemplate::new(format!("{SCHEME}{form}"), name)
@@ -86,16 +86,16 @@ pub(crate) fn templates() -> Vec<ResourceTemplate> {
             .with_mime_type("application/json")
     };
     vec![
-        template("{id}", "session", "A session: how it stands, and its last turns"),
-        template("{id}/view", "view", "What a model would be shown of a session"),
+        template("{id}", "session", "A session: its status, and its last turns"),
+        template("{id}/view", "view", "What a model would be sent of a session"),
         template("{id}/events", "events", "The first events of a session"),
         template("{id}/event/{seq}", "event", "One event of a session"),
-        template("{id}/diff", "diff", "What a session did to files"),
-        template("{id}/file/{+path}", "file", "What a session left in a file"),
+        template("{id}/diff", "diff", "A session's file changes"),
+        template("{id}/file/{+path}", "file", "A file as a session left it"),
     ]
 }
 
-/// Reads what is at an address.
+/// Reads the resource at a URI.
 pub(crate) fn read(stores: &Stores, uri: &str) -> Result<Outgoing> {
     let unknown = || Error::NoResource(uri.chars().take(200).collect());
     let path = uri.strip_prefix(SCHEME).ok_or_else(unknown)?;

@@ -1,4 +1,4 @@
-//! The stores that tools look into: this workspace's, or all of the user's.
+//! The stores that tools read: this workspace's, or all of the user's.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use stepwell_workspace::{NamedWell, Opening, Workspace, known_stores};
 use crate::error::{Error, Result};
 use crate::options::Scope;
 
-/// The stores that tools look into.
+/// The stores that tools read.
 #[derive(Clone, Debug)]
 pub(crate) struct Stores {
     /// The workspace that the server was started in.
     pub(crate) workspace: Workspace,
     scope: Scope,
-    /// Takes secrets out of what leaves.
+    /// Removes secrets from everything that leaves.
     pub(crate) redactor: Redactor,
     /// This workspace's store, once it was opened: for reading, for searching, for writing.
     open: Arc<Mutex<[Option<Stepwell>; 3]>>,
@@ -26,21 +26,21 @@ pub(crate) struct Stores {
     who: Option<Who>,
 }
 
-/// What a store is opened for.
+/// The reason for opening a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Nothing is changed.
+    /// For reading only.
     Read,
-    /// The index is brought up to date, where that is possible.
+    /// For searching; the index is updated if possible.
     Search,
-    /// Sessions are written; a store is made, if there is none.
+    /// For writing; a missing store is created.
     Write,
 }
 
 /// An open store.
 #[derive(Clone, Debug)]
 pub(crate) struct OpenStore {
-    /// What it is called, where there are several.
+    /// Its name, if there are several.
     pub(crate) name: Option<String>,
     /// The store.
     pub(crate) well: Stepwell,
@@ -56,18 +56,18 @@ pub(crate) struct Located {
 }
 
 impl Stores {
-    /// Those of a workspace.
+    /// The stores of a workspace, or all of the user's.
     pub(crate) fn new(workspace: Workspace, scope: Scope) -> Self {
         let redactor = workspace.redactor().with_own_count();
         Self { workspace, scope, redactor, open: Arc::default(), who: None }
     }
 
-    /// The same stores, written to for somebody.
+    /// The same stores, with another author of changes.
     pub(crate) fn acting_as(&self, who: Who) -> Self {
         Self { who: Some(who), ..self.clone() }
     }
 
-    /// A store as tools are given it: what they write says for whom.
+    /// A store for a tool, with the author of its changes.
     fn given(&self, well: &Stepwell) -> Stepwell {
         match &self.who {
             Some(who) => well.acting(Acting { who: Some(who.clone()), event: None }),
@@ -75,12 +75,12 @@ impl Stores {
         }
     }
 
-    /// This workspace's store; none, if there is none and nothing is to be written.
+    /// This workspace's store; `None` if there is none and `purpose` is not writing.
     pub(crate) fn here(&self, purpose: Purpose) -> Result<Option<Stepwell>> {
         let place = &self.workspace.place;
         let mut open = self.open.lock();
         if !place.has_store() {
-            // One that was open is gone.
+            // An open store was removed.
             *open = Default::default();
             if purpose != Purpose::Write {
                 return Ok(None);
@@ -98,7 +98,7 @@ impl Stores {
         Ok(Some(self.given(slot.insert(well))))
     }
 
-    /// Every store that is looked into, this workspace's first.
+    /// Every store in scope, this workspace's first.
     pub(crate) fn all(&self, purpose: Purpose) -> Result<Vec<OpenStore>> {
         match self.scope {
             Scope::Workspace => {
@@ -121,8 +121,8 @@ impl Stores {
         }
     }
 
-    /// The session that a name means: an id, a part of one, a label, or `@last`. Without a
-    /// store's name, this workspace's sessions come first.
+    /// Finds a session by id, part of an id, label or `@last`. Without a store's name, this
+    /// workspace's sessions come first.
     pub(crate) fn session(&self, named: &Named, purpose: Purpose) -> Result<Located> {
         let Named { session: name, store } = named;
         if store.is_none()
@@ -154,7 +154,7 @@ impl Stores {
     }
 }
 
-/// Looking for a session makes no store.
+/// Looking for a session creates no store.
 fn if_there(purpose: Purpose, stores: &Stores) -> Purpose {
     match purpose {
         Purpose::Write if !stores.workspace.place.has_store() => Purpose::Read,
@@ -162,12 +162,12 @@ fn if_there(purpose: Purpose, stores: &Stores) -> Purpose {
     }
 }
 
-/// How a session is named.
+/// A session's name, as a tool's argument.
 #[derive(Clone, Debug)]
 pub(crate) struct Named {
     /// Its id, a part of it, its label, or `@last`.
     pub(crate) session: String,
-    /// The store that it is in; any, if absent.
+    /// Its store; any, if absent.
     pub(crate) store: Option<String>,
 }
 

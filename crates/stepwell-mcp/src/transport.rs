@@ -1,8 +1,8 @@
 //! Messages as lines over two streams, such as stdin and stdout.
 //!
-//! The library's own transport answers a request of a wrong form without its id, so that whoever
-//! asked waits for ever, and drops what is being answered when the input ends. Here each request
-//! with an id gets its answer.
+//! The library's own transport answers a malformed request without its id, so that the client waits
+//! for ever, and drops pending answers when the input ends. This transport answers each request
+//! that has an id.
 
 use std::collections::HashSet;
 use std::io::{self, Read, Write};
@@ -25,11 +25,11 @@ use tokio::time::timeout;
 /// How many messages are read ahead.
 const READ_AHEAD: usize = 16;
 
-/// How long answers on their way have after the input ended. A call that waits for a busy store
+/// How long pending answers may take after the input ended. A call that waits for a busy store
 /// takes up to five seconds.
 const DRAIN: Duration = Duration::from_secs(10);
 
-/// How long the client has then to read what was answered.
+/// How long the client then has to read the answers.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Messages as lines over two streams.
@@ -37,9 +37,9 @@ pub(crate) struct Lines {
     incoming: mpsc::Receiver<MessageLine>,
     outgoing: blocking::Sender<Outgoing>,
     unanswered: Arc<Unanswered>,
-    /// Is nobody waited for any more?
+    /// Has the connection ended?
     over: watch::Sender<bool>,
-    /// Did a request come yet? What comes before it means nothing.
+    /// Was there a request yet? Earlier messages have no meaning.
     begun: bool,
 }
 
@@ -48,7 +48,7 @@ struct Outgoing {
     written: Option<oneshot::Sender<io::Result<()>>>,
 }
 
-/// Requests that wait for their answers.
+/// Requests without an answer so far.
 #[derive(Debug, Default)]
 struct Unanswered {
     ids: Mutex<HashSet<RequestId>>,
@@ -73,7 +73,7 @@ impl Unanswered {
 }
 
 impl Lines {
-    /// Reads and writes on threads of their own.
+    /// Reads and writes on separate threads.
     pub(crate) fn new(
         input: impl Read + Send + 'static,
         output: impl Write + Send + 'static,
@@ -96,7 +96,7 @@ impl Lines {
     async fn written(&self) {
         let (written, done) = oneshot::channel();
         if self.outgoing.send(Outgoing { line: Vec::new(), written: Some(written) }).is_ok() {
-            // A writer that is gone writes nothing more.
+            // If the writer is gone, nothing more is written.
             let _ = done.await;
         }
     }
@@ -105,11 +105,11 @@ impl Lines {
         let message = ServerJsonRpcMessage::error(error, id);
         let Ok(mut line) = serde_json::to_vec(&message) else { return };
         line.push(b'\n');
-        // A client that is gone needs no answer.
+        // If the client is gone, it needs no answer.
         let _ = self.outgoing.send(Outgoing { line, written: None });
     }
 
-    /// What a line says, if it is for the server.
+    /// Parses a line. Returns a message for the server, if it is one.
     fn read_line(&mut self, line: &[u8]) -> Option<ClientJsonRpcMessage> {
         let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
         if line.is_empty() {
@@ -118,7 +118,7 @@ impl Lines {
         let value = match serde_json::from_slice::<Value>(line) {
             Ok(value) => value,
             Err(why) => {
-                let why = format!("the message is no JSON: {why}");
+                let why = format!("the message is not JSON: {why}");
                 self.refuse(named(request_id(line)), ErrorData::parse_error(why, None));
                 return None;
             }
@@ -137,7 +137,7 @@ impl Lines {
                 self.forget_cancelled(&message);
                 self.begun.then_some(message)
             }
-            // The server asks nothing, so nothing answers it.
+            // The server sends no requests, so responses are unexpected.
             Ok(JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_)) => None,
             Err(_) if is_request && has_list => {
                 let why = "`params` is a list; an object is expected";
@@ -145,17 +145,17 @@ impl Lines {
                 None
             }
             Err(_) if is_request => {
-                self.refuse(id, ErrorData::invalid_request("this is no request", None));
+                self.refuse(id, ErrorData::invalid_request("not a JSON-RPC request", None));
                 None
             }
             Err(_) => {
-                self.refuse(None, ErrorData::invalid_request("this is no message", None));
+                self.refuse(None, ErrorData::invalid_request("not a JSON-RPC message", None));
                 None
             }
         }
     }
 
-    /// A request that was cancelled gets no answer.
+    /// A cancelled request gets no answer.
     fn forget_cancelled(&self, message: &ClientJsonRpcMessage) {
         use rmcp::model::ClientNotification::CancelledNotification;
         if let JsonRpcMessage::Notification(it) = message
@@ -209,9 +209,9 @@ impl Transport<RoleServer> for Lines {
                     self.refuse(named(id), ErrorData::invalid_request(why, None));
                 }
                 None => {
-                    // What was asked is still answered.
+                    // Pending requests are still answered.
                     let _ = timeout(DRAIN, self.unanswered.none_left()).await;
-                    // Unless nobody reads it.
+                    // Unless the client stopped reading.
                     let _ = timeout(LAST_WORDS, self.written()).await;
                     self.over.send_replace(true);
                     return None;
@@ -226,7 +226,7 @@ impl Transport<RoleServer> for Lines {
     }
 }
 
-/// A request's id, if it has one of a valid form.
+/// A request's id, if it has a valid one.
 fn named(id: Option<Value>) -> Option<RequestId> {
     serde_json::from_value(id?).ok()
 }

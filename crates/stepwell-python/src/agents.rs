@@ -14,6 +14,7 @@ use stepwell_wire::{Agent, AgentTurn};
 
 use crate::convert::{read, session};
 use crate::errors::{invalid, raised};
+use crate::given::{Natural, Text};
 use crate::well::Well;
 
 /// A new agent.
@@ -57,23 +58,23 @@ fn json(value: &impl serde::Serialize) -> String {
 #[pymethods]
 impl Well {
     /// Makes an agent's session. Returns its id.
-    fn agent_create(&self, py: Python<'_>, given: &str) -> PyResult<String> {
-        let GivenAgent { id, agent, purpose, workspace, metadata } = read("agent", given)?;
+    fn agent_create(&self, py: Python<'_>, given: Text<'_>) -> PyResult<String> {
+        let GivenAgent { id, agent, purpose, workspace, metadata } = read("agent", &given)?;
         let id = id.as_deref().map(session).transpose()?;
         let begin = Begin { id, agent, purpose, workspace, metadata };
         Ok(self.run(py, |well| lifecycle::create(well, begin))?.to_string())
     }
 
     /// An agent's session, as JSON.
-    fn agent_state(&self, py: Python<'_>, id: &str) -> PyResult<String> {
-        let id = session(id)?;
+    fn agent_state(&self, py: Python<'_>, id: Text<'_>) -> PyResult<String> {
+        let id = session(&id)?;
         self.run(py, |well| Ok(json(&Agent::from(lifecycle::read(well, &id)?))))
     }
 
     /// Records what an agent tells of itself, all or none.
-    fn agent_update(&self, py: Python<'_>, id: &str, given: &str) -> PyResult<()> {
-        let id = session(id)?;
-        let GivenUpdate { phase, metadata, goal, error, ready } = read("update", given)?;
+    fn agent_update(&self, py: Python<'_>, id: Text<'_>, given: Text<'_>) -> PyResult<()> {
+        let id = session(&id)?;
+        let GivenUpdate { phase, metadata, goal, error, ready } = read("update", &given)?;
         let phase = phase.map(|name| lifecycle::phase(&name)).transpose();
         let phase = phase.map_err(|error| raised(&error))?;
         let update = Update { phase, metadata, goal, error, ready };
@@ -84,12 +85,12 @@ impl Well {
     fn agent_finalize(
         &self,
         py: Python<'_>,
-        id: &str,
-        outcome: &str,
-        given: &str,
+        id: Text<'_>,
+        outcome: Text<'_>,
+        given: Text<'_>,
     ) -> PyResult<bool> {
-        let id = session(id)?;
-        let outcome = match outcome {
+        let id = session(&id)?;
+        let outcome = match &*outcome {
             "completed" => Outcome::Completed,
             "failed" => Outcome::Failed,
             "abandoned" => Outcome::Abandoned,
@@ -98,8 +99,8 @@ impl Well {
                 return Err(invalid(format!("{other:?} is no outcome; {known}")));
             }
         };
-        let GivenEnd { summary, error } = read("end", given)?;
-        let said = Said { metadata: lifecycle::summary(summary), error };
+        let GivenEnd { summary, error } = read("end", &given)?;
+        let said = Said { summary, error, ..Said::default() };
         self.run(py, |well| match lifecycle::finalize(well, &id, outcome, said)? {
             Finalized::Now => Ok(true),
             Finalized::Before => Ok(false),
@@ -108,10 +109,10 @@ impl Well {
     }
 
     /// The last turns of an agent's conversation, oldest first, as JSON.
-    fn agent_turns(&self, py: Python<'_>, id: &str, most: usize) -> PyResult<String> {
-        let id = session(id)?;
+    fn agent_turns(&self, py: Python<'_>, id: Text<'_>, most: Natural) -> PyResult<String> {
+        let id = session(&id)?;
         self.run(py, |well| {
-            let turns = lifecycle::turns(well, &id, most)?.into_iter();
+            let turns = lifecycle::turns(well, &id, most.count())?.into_iter();
             Ok(json(&turns.map(AgentTurn::from).collect::<Vec<_>>()))
         })
     }
@@ -120,14 +121,14 @@ impl Well {
     fn resume_decision(
         &self,
         py: Python<'_>,
-        id: &str,
+        id: Text<'_>,
         timeout: f64,
-        max_errors: u64,
+        max_errors: Natural,
     ) -> PyResult<String> {
-        let id = session(id)?;
+        let id = session(&id)?;
         let timeout = Duration::try_from_secs_f64(timeout)
             .map_err(|error| invalid(format!("timeout: {error}")))?;
-        let limits = ResumeLimits { timeout, max_errors, ..ResumeLimits::default() };
+        let limits = ResumeLimits { timeout, max_errors: max_errors.0, ..ResumeLimits::default() };
         self.run(py, |well| Ok(json(&well.resume_decision(&id, limits)?)))
     }
 

@@ -15,6 +15,7 @@ use stepwell::model::Record;
 use stepwell::store::query::RecordQuery;
 
 use crate::convert::session;
+use crate::given::Text;
 use crate::packing::{Unpacker, unreadable};
 use crate::reading::{key_range, records};
 use crate::well::Well;
@@ -43,15 +44,15 @@ impl Well {
     fn list_chains(
         &self,
         py: Python<'_>,
-        id: &str,
-        first: &str,
-        end: &str,
+        id: Text<'_>,
+        first: Text<'_>,
+        end: Text<'_>,
         count: usize,
         channels: Vec<(String, String)>,
         dictionaries: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<Option<String>>> {
-        let id = session(id)?;
-        let query = RecordQuery::last(key_range(first, end), count);
+        let id = session(&id)?;
+        let query = RecordQuery::last(key_range(&first, &end), count);
         self.run(py, |well| {
             let found = records(well, &id, &query)?;
             let mut by_id: HashMap<&str, &Record> = HashMap::new();

@@ -32,7 +32,12 @@ pub(crate) fn session(id: &str) -> PyResult<SessionId> {
 
 /// What a method was given as JSON.
 pub(crate) fn read<'a, T: Deserialize<'a>>(what: &str, json: &'a str) -> PyResult<T> {
-    serde_json::from_str(json).map_err(|error| invalid(format!("{what}: {error}")))
+    serde_json::from_str(json).map_err(|error| {
+        // Where in the JSON it is, nobody knows who did not write it.
+        let error = error.to_string();
+        let plain = error.split(" at line ").next().unwrap_or_default();
+        invalid(format!("{what}: {plain}"))
+    })
 }
 
 /// An event as Python says it: its kind, its body, and if it likes a name and a time.

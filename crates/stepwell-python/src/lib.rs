@@ -17,6 +17,7 @@ mod chunks;
 mod convert;
 mod elements;
 mod errors;
+mod given;
 mod lists;
 mod open;
 mod packing;

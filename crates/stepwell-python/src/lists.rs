@@ -15,6 +15,7 @@ use stepwell::model::Digest;
 use stepwell::{Error, Stepwell};
 
 use crate::convert::read;
+use crate::given::Text;
 use crate::well::Well;
 
 /// A segment whose type is this holds segments.
@@ -38,8 +39,13 @@ const AT_ONCE: usize = 256;
 impl Well {
     /// Gives the elements of a list's segments to `take`, and those of nodes in their place. Of
     /// many it gives some at a time, and while `take` works, the next ones are read.
-    fn elements(&self, py: Python<'_>, segments: &str, take: &Bound<'_, PyAny>) -> PyResult<()> {
-        let segments: Vec<Segment> = read("segments", segments)?;
+    fn elements(
+        &self,
+        py: Python<'_>,
+        segments: Text<'_>,
+        take: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        let segments: Vec<Segment> = read("segments", &segments)?;
         let given = |leaves: Vec<Leaf>| {
             let leaf = |(count, kind, bytes): Leaf| (count, kind, PyBytes::new(py, &bytes));
             take.call1((leaves.into_iter().map(leaf).collect::<Vec<_>>(),)).map(drop)

@@ -13,12 +13,13 @@ use stepwell::sessions::ResumeLimits;
 use stepwell::store::query::{
     KeyRange, Newest, NewestQuery, Page, Query, Rank, RecordQuery, Search, SystemPrompts,
 };
-use stepwell::store::{Order, Span};
-use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, Stepwell, View};
+use stepwell::store::{Excerpt, LOOK_BACK, Order, Span};
+use stepwell::{ErrorKind, Event, Lane, Message, Recorded, Seq, SessionId, Stepwell, View};
 use stepwell_formats::Format;
 
 use crate::convert::{GivenQuery, info, page, read, session};
 use crate::errors::{invalid, raised_format};
+use crate::given::{Natural, Text};
 use crate::packing::Unpacker;
 use crate::well::Well;
 
@@ -31,31 +32,31 @@ type NewestRow<'py> = (Option<Bound<'py, PyBytes>>, Option<(RecordRow<'py>, Vec<
 #[pymethods]
 impl Well {
     /// The id of the session that a name means: an id, a label, a unique part.
-    fn find(&self, py: Python<'_>, name: &str) -> PyResult<String> {
-        Ok(self.run(py, |well| well.find(name))?.to_string())
+    fn find(&self, py: Python<'_>, name: Text<'_>) -> PyResult<String> {
+        Ok(self.run(py, |well| well.find(&name))?.to_string())
     }
 
     /// Is there such a session?
-    fn exists(&self, py: Python<'_>, id: &str) -> PyResult<bool> {
-        let id = session(id)?;
+    fn exists(&self, py: Python<'_>, id: Text<'_>) -> PyResult<bool> {
+        let id = session(&id)?;
         self.run(py, |well| well.store().exists(&id))
     }
 
     /// How a session stands, as JSON.
-    fn info(&self, py: Python<'_>, id: &str) -> PyResult<String> {
-        let id = session(id)?;
+    fn info(&self, py: Python<'_>, id: Text<'_>) -> PyResult<String> {
+        let id = session(&id)?;
         self.run(py, |well| Ok(info(&well.store().info(&id)?)))
     }
 
     /// Where a session's log ends.
-    fn last_seq(&self, py: Python<'_>, id: &str) -> PyResult<u64> {
-        let id = session(id)?;
+    fn last_seq(&self, py: Python<'_>, id: Text<'_>) -> PyResult<u64> {
+        let id = session(&id)?;
         self.run(py, |well| Ok(well.store().info(&id)?.head.seq.get()))
     }
 
     /// One page of sessions, as JSON.
-    fn sessions(&self, py: Python<'_>, query: &str) -> PyResult<String> {
-        let query = read::<GivenQuery>("query", query)?;
+    fn sessions(&self, py: Python<'_>, query: Text<'_>) -> PyResult<String> {
+        let query = read::<GivenQuery>("query", &query)?;
         let (ready, query) = (query.ready, query.into_query()?);
         self.run(py, |well| {
             if !ready {
@@ -74,12 +75,38 @@ impl Well {
         })
     }
 
+    /// All sessions that a query means, as JSON; each with its records of those from `first` to
+    /// before `end`, and the last event of a kind.
+    fn listed(
+        &self,
+        py: Python<'_>,
+        query: Text<'_>,
+        first: Text<'_>,
+        end: Text<'_>,
+        kind: Text<'_>,
+    ) -> PyResult<String> {
+        let query = read::<GivenQuery>("query", &query)?.into_query()?;
+        let kind = Kind::ALL.iter().copied().find(|it| it.as_str() == &*kind);
+        let kind = kind.ok_or_else(|| invalid("no such kind of event"))?;
+        let records =
+            RecordQuery { keys: key_range(&first, &end), order: Order::Oldest, limit: usize::MAX };
+        self.run(py, |well| {
+            Ok(serde_json::to_string(&listed(well, &query, &records, kind)?).unwrap_or_default())
+        })
+    }
+
     /// Hits of a search, as JSON.
-    fn search(&self, py: Python<'_>, text: &str, query: &str, by_rank: bool) -> PyResult<String> {
-        let query = read::<GivenQuery>("query", query)?.into_query()?;
+    fn search(
+        &self,
+        py: Python<'_>,
+        text: Text<'_>,
+        query: Text<'_>,
+        by_rank: bool,
+    ) -> PyResult<String> {
+        let query = read::<GivenQuery>("query", &query)?.into_query()?;
         let rank = if by_rank { Rank::Relevance } else { Rank::Newest };
         let search = Search {
-            text: text.to_owned(),
+            text: (*text).to_owned(),
             limit: query.limit,
             filter: query.filter,
             rank,
@@ -97,23 +124,23 @@ impl Well {
     }
 
     /// Events of a session, as JSON. With `live`, only those that count after rewinds.
-    #[pyo3(signature = (id, *, after = 0, to = None, newest = false, limit = None, live = false))]
+    #[pyo3(signature = (id, *, after = None, to = None, newest = false, limit = None, live = false))]
     fn events(
         &self,
         py: Python<'_>,
-        id: &str,
-        after: u64,
-        to: Option<u64>,
+        id: Text<'_>,
+        after: Option<Natural>,
+        to: Option<Natural>,
         newest: bool,
-        limit: Option<usize>,
+        limit: Option<Natural>,
         live: bool,
     ) -> PyResult<String> {
-        let id = session(id)?;
+        let id = session(&id)?;
         let span = Span {
-            from: Seq::new(after).next(),
-            to: to.map_or(Seq::MAX, Seq::new),
+            from: Seq::new(after.map_or(0, |after| after.0)).next(),
+            to: to.map_or(Seq::MAX, |to| Seq::new(to.0)),
             order: if newest { Order::Newest } else { Order::Oldest },
-            limit: limit.unwrap_or(usize::MAX),
+            limit: limit.map_or(usize::MAX, Natural::count),
         };
         self.run(py, |well| {
             let mut events = well.store().events(&id, span)?.intact(&id)?;
@@ -129,24 +156,25 @@ impl Well {
     fn keyed(
         &self,
         py: Python<'_>,
-        id: &str,
+        id: Text<'_>,
         kinds: Vec<String>,
-        key: Option<&str>,
+        key: Option<Text<'_>>,
     ) -> PyResult<String> {
-        let id = session(id)?;
+        let id = session(&id)?;
         let known = |kind: &String| Kind::ALL.iter().copied().find(|it| it.as_str() == kind);
         let kinds: Option<Vec<Kind>> = kinds.iter().map(known).collect();
         let kinds = kinds.ok_or_else(|| invalid("no such kind of event"))?;
         self.run(py, |well| {
-            let facts = stepwell::store::Facts { kinds: &kinds, key, from: Seq::FIRST };
+            let facts =
+                stepwell::store::Facts { kinds: &kinds, key: key.as_deref(), from: Seq::FIRST };
             let events = well.store().keyed(&id, facts)?;
             Ok(serde_json::to_string(&events).unwrap_or_default())
         })
     }
 
     /// The event that bears a client's id, as JSON.
-    fn event(&self, py: Python<'_>, id: &str, event: &str) -> PyResult<Option<String>> {
-        let (id, event) = (session(id)?, read("event id", &Value::from(event).to_string())?);
+    fn event(&self, py: Python<'_>, id: Text<'_>, event: Text<'_>) -> PyResult<Option<String>> {
+        let (id, event) = (session(&id)?, read("event id", &Value::from(&*event).to_string())?);
         self.run(py, |well| {
             let found = well.store().event(&id, &event)?;
             Ok(found.map(|event| serde_json::to_string(&event).unwrap_or_default()))
@@ -154,8 +182,8 @@ impl Well {
     }
 
     /// The conversation of a lane as a model would be shown it, as JSON.
-    fn view(&self, py: Python<'_>, id: &str, lane: &str) -> PyResult<String> {
-        let id = session(id)?;
+    fn view(&self, py: Python<'_>, id: Text<'_>, lane: Text<'_>) -> PyResult<String> {
+        let id = session(&id)?;
         let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
         self.run(py, |well| {
             let events = well.store().events(&id, Span::ALL)?.intact(&id)?;
@@ -179,13 +207,13 @@ impl Well {
     fn shown(
         &self,
         py: Python<'_>,
-        id: &str,
-        lane: &str,
-        at: Option<u64>,
+        id: Text<'_>,
+        lane: Text<'_>,
+        at: Option<Natural>,
     ) -> PyResult<Vec<(u64, String)>> {
-        let id = session(id)?;
+        let id = session(&id)?;
         let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
-        let span = Span { to: at.map_or(Seq::MAX, Seq::new), ..Span::ALL };
+        let span = Span { to: at.map_or(Seq::MAX, |at| Seq::new(at.0)), ..Span::ALL };
         self.run(py, |well| {
             let events = well.store().events(&id, span)?.intact(&id)?;
             let shown = View::recorded(&lane, events).into_iter();
@@ -194,8 +222,8 @@ impl Well {
     }
 
     /// The messages that no lane shows any more, and whose texts are still there.
-    fn unshown(&self, py: Python<'_>, id: &str) -> PyResult<Vec<u64>> {
-        let id = session(id)?;
+    fn unshown(&self, py: Python<'_>, id: Text<'_>) -> PyResult<Vec<u64>> {
+        let id = session(&id)?;
         self.run(py, |well| {
             let mut events = well.store().events(&id, Span::ALL)?.intact(&id)?;
             events.retain(|event| !matches!(event.event, Event::Record(_)));
@@ -218,8 +246,8 @@ impl Well {
     }
 
     /// What each lane did and spent, as JSON.
-    fn lanes(&self, py: Python<'_>, id: &str) -> PyResult<String> {
-        let id = session(id)?;
+    fn lanes(&self, py: Python<'_>, id: Text<'_>) -> PyResult<String> {
+        let id = session(&id)?;
         self.run(py, |well| {
             let lanes = well.store().lanes(&id)?;
             let lanes = lanes
@@ -235,16 +263,16 @@ impl Well {
     fn records<'py>(
         &self,
         py: Python<'py>,
-        id: &str,
-        first: &str,
-        end: &str,
+        id: Text<'_>,
+        first: Text<'_>,
+        end: Text<'_>,
         newest: bool,
-        limit: Option<usize>,
+        limit: Option<Natural>,
     ) -> PyResult<Vec<RecordRow<'py>>> {
-        let id = session(id)?;
-        let limit = limit.unwrap_or(usize::MAX);
+        let id = session(&id)?;
+        let limit = limit.map_or(usize::MAX, Natural::count);
         let order = if newest { Order::Newest } else { Order::Oldest };
-        let query = RecordQuery { keys: key_range(first, end), order, limit };
+        let query = RecordQuery { keys: key_range(&first, &end), order, limit };
         let found = self.run(py, |well| records(well, &id, &query))?;
         Ok(found.into_iter().map(|found| row(py, found)).collect())
     }
@@ -256,22 +284,22 @@ impl Well {
     fn newest_record<'py>(
         &self,
         py: Python<'py>,
-        id: &str,
-        first: &str,
-        end: &str,
-        front: &str,
-        beside: &str,
+        id: Text<'_>,
+        first: Text<'_>,
+        end: Text<'_>,
+        front: Text<'_>,
+        beside: Text<'_>,
         dictionaries: Vec<PyBackedBytes>,
         known: Option<&[u8]>,
     ) -> PyResult<Option<NewestRow<'py>>> {
-        let id = session(id)?;
+        let id = session(&id)?;
         let known = known.and_then(Digest::from_slice);
         let found = self.run(py, |well| {
             let beside = |newest: &Recorded| {
                 let path = newest.event.key().unwrap_or_default();
-                KeyRange::Is(format!("{beside}{}", path.strip_prefix(front).unwrap_or(&path)))
+                KeyRange::Is(format!("{}{}", &*beside, path.strip_prefix(&*front).unwrap_or(&path)))
             };
-            let query = NewestQuery { keys: &key_range(first, end), beside: &beside, known };
+            let query = NewestQuery { keys: &key_range(&first, &end), beside: &beside, known };
             let (chain, newest, others) = match well.store().newest_record(&id, query)? {
                 Newest::Absent => return Ok(None),
                 Newest::Unchanged => return Ok(Some((known, Vec::new()))),
@@ -305,15 +333,21 @@ impl Well {
     }
 
     /// Waits until a session has an event after a seq, or the time is over. Returns its last.
-    fn wait_after(&self, py: Python<'_>, id: &str, seq: u64, seconds: f64) -> PyResult<u64> {
-        let id = session(id)?;
+    fn wait_after(
+        &self,
+        py: Python<'_>,
+        id: Text<'_>,
+        seq: Natural,
+        seconds: f64,
+    ) -> PyResult<u64> {
+        let id = session(&id)?;
         let patience = Duration::try_from_secs_f64(seconds).map_err(|e| invalid(e.to_string()))?;
-        self.run(py, |well| Ok(well.wait_after(&id, Seq::new(seq), patience)?.get()))
+        self.run(py, |well| Ok(well.wait_after(&id, Seq::new(seq.0), patience)?.get()))
     }
 
     /// What a verification found, as JSON.
-    fn verify(&self, py: Python<'_>, id: &str) -> PyResult<String> {
-        let id = session(id)?;
+    fn verify(&self, py: Python<'_>, id: Text<'_>) -> PyResult<String> {
+        let id = session(&id)?;
         self.run(py, |well| {
             let verdict = well.store().maintain().verify(&id)?;
             let damage = verdict.damage.as_ref();
@@ -329,10 +363,10 @@ impl Well {
     fn export<'py>(
         &self,
         py: Python<'py>,
-        id: &str,
-        format: &str,
+        id: Text<'_>,
+        format: Text<'_>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let id = session(id)?;
+        let id = session(&id)?;
         let format: Format = format.parse().map_err(|error| invalid(format!("{error}")))?;
         let work = |well: &Stepwell| {
             let mut written = Vec::new();
@@ -347,6 +381,55 @@ impl Well {
         let used = self.run(py, |well| well.store().maintain().disk_use())?;
         Ok((used.events, used.blobs, used.total))
     }
+}
+
+/// The sessions of a query, each with some of its records and the last event of a kind.
+fn listed(
+    well: &Stepwell,
+    query: &Query,
+    wanted: &RecordQuery,
+    kind: Kind,
+) -> stepwell::Result<Vec<Value>> {
+    let page = well.list(query)?;
+    let ids: Vec<SessionId> = page.sessions.iter().map(|info| info.head.id.clone()).collect();
+    let last = last_events(well, &ids, kind)?;
+    let mut listed = Vec::with_capacity(ids.len());
+    for ((session, id), last) in page.sessions.iter().zip(&ids).zip(last) {
+        let kept = match records(well, id, wanted) {
+            Ok(kept) => kept,
+            // It was erased meanwhile.
+            Err(error) if error.kind() == ErrorKind::Absent => continue,
+            Err(error) => return Err(error),
+        };
+        let rows = kept.into_iter();
+        let rows: Vec<_> = rows.map(|(_, record)| json!([record.path(), record.data])).collect();
+        listed.push(json!({ "seq": session.head.seq, "source_id": session.head.source.as_ref().map(|it| &it.id), "records": rows, "last": last }));
+    }
+    Ok(listed)
+}
+
+/// The last event of a kind of each session, as far as it is near its end.
+fn last_events(
+    well: &Stepwell,
+    ids: &[SessionId],
+    kind: Kind,
+) -> stepwell::Result<Vec<Option<Recorded>>> {
+    let is_meant = |event: &Recorded| event.event.kind() == kind.as_str();
+    if well.store().server().is_some() {
+        let wanted = Excerpt { keyed: &[], last: &[kind] };
+        let found = well.store().excerpts(ids, &wanted)?.into_iter();
+        return Ok(found.map(|events| events.ok()?.into_iter().rfind(is_meant)).collect());
+    }
+    let last = |id: &SessionId| {
+        for limit in [4, LOOK_BACK] {
+            let Ok(found) = well.store().events(id, Span::last(limit)) else { break };
+            if let Some(found) = found.events.into_iter().find(is_meant) {
+                return Some(found);
+            }
+        }
+        None
+    };
+    Ok(ids.iter().map(last).collect())
 }
 
 /// Leaves the events that count where a session stands.

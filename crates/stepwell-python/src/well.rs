@@ -9,6 +9,7 @@ use stepwell::{ErrorKind, SessionId, Stepwell};
 
 use crate::convert::session;
 use crate::errors::{of_kind, raised};
+use crate::given::Text;
 use crate::open::{Handle, Target};
 
 /// A store of sessions.
@@ -33,9 +34,9 @@ impl Well {
     /// Opens a store: a folder, or the address of a server. It is there when this returns.
     #[staticmethod]
     #[pyo3(signature = (target, *, read_only = false))]
-    fn open(py: Python<'_>, target: &str, read_only: bool) -> PyResult<Self> {
+    fn open(py: Python<'_>, target: Text<'_>, read_only: bool) -> PyResult<Self> {
         let access = if read_only { Access::Read } else { Access::Write };
-        let well = Self { handle: Arc::new(Handle::new(Target::of(target, access)?)) };
+        let well = Self { handle: Arc::new(Handle::new(Target::of(&target, access)?)) };
         well.run(py, |_| Ok(()))?;
         Ok(well)
     }
@@ -74,8 +75,8 @@ impl Well {
     }
 
     /// Takes the lease of a session.
-    fn hold(&self, py: Python<'_>, id: &str) -> PyResult<Hold> {
-        let id = session(id)?;
+    fn hold(&self, py: Python<'_>, id: Text<'_>) -> PyResult<Hold> {
+        let id = session(&id)?;
         let held = self.run(py, |well| well.lock(&id))?;
         let number = self.handle.keep(held);
         Ok(Hold { handle: Arc::clone(&self.handle), id, number, process: std::process::id() })

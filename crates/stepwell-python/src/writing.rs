@@ -13,6 +13,7 @@ use stepwell::{Created, Error, Event, Lane, NewEvent, Seq, SessionId, Stepwell};
 
 use crate::convert::{Events, GivenWrite, read, session};
 use crate::errors::invalid;
+use crate::given::{Natural, Text};
 use crate::well::{Hold, Well};
 
 #[pymethods]
@@ -23,10 +24,10 @@ impl Well {
     fn batch(
         &self,
         py: Python<'_>,
-        writes: &str,
+        writes: Text<'_>,
         attachments: Vec<PyBackedBytes>,
     ) -> PyResult<Vec<(u64, u64)>> {
-        let given: Vec<GivenWrite> = read("writes", writes)?;
+        let given: Vec<GivenWrite> = read("writes", &writes)?;
         let writes = given.into_iter().map(|write| self.store_write(write, &attachments));
         let writes = writes.collect::<PyResult<Vec<Write>>>()?;
         self.run(py, |well| Ok(well.store().batch(writes)?.iter().map(span).collect()))
@@ -40,18 +41,18 @@ impl Well {
     fn append(
         &self,
         py: Python<'_>,
-        id: &str,
-        events: &str,
+        id: Text<'_>,
+        events: Text<'_>,
         attachments: Vec<PyBackedBytes>,
-        expected: Option<u64>,
-        intact: Option<u64>,
+        expected: Option<Natural>,
+        intact: Option<Natural>,
         hold: Option<&Hold>,
         redact: bool,
     ) -> PyResult<(u64, u64)> {
-        let (id, given) = (session(id)?, read::<Events>("events", events)?);
+        let (id, given) = (session(&id)?, read::<Events>("events", &events)?);
         let epoch = self.epoch(py, &id, hold)?;
         let events = complete(given, &attachments)?;
-        let expected = at(expected).or(intact.map(Seq::new).map(Expected::Intact));
+        let expected = at(expected).or(intact.map(|seq| Seq::new(seq.0)).map(Expected::Intact));
         self.run(py, |well| {
             let events = if redact { redacted(well, events) } else { events };
             let append = Append { session: id, epoch, expected, events: events.into() };
@@ -61,8 +62,8 @@ impl Well {
 
     /// Makes a session that nobody holds and that begins with these events; secrets are taken
     /// out of all of it.
-    fn create(&self, py: Python<'_>, created: &str, events: &str) -> PyResult<String> {
-        let mut fields: serde_json::Map<String, serde_json::Value> = read("created", created)?;
+    fn create(&self, py: Python<'_>, created: Text<'_>, events: Text<'_>) -> PyResult<String> {
+        let mut fields: serde_json::Map<String, serde_json::Value> = read("created", &created)?;
         let unnamed = !fields.contains_key("id");
         if unnamed {
             // A place holder, until the store is asked which names are free.
@@ -70,7 +71,7 @@ impl Well {
         }
         let fields = serde_json::Value::from(fields).to_string();
         let mut created: Created = read("created", &fields)?;
-        let events = complete(read::<Events>("events", events)?, &[])?;
+        let events = complete(read::<Events>("events", &events)?, &[])?;
         self.run(py, move |well| {
             if unnamed {
                 created.id = well.new_id();
@@ -86,13 +87,13 @@ impl Well {
     fn step(
         &self,
         py: Python<'_>,
-        id: &str,
-        messages: &str,
-        lane: &str,
+        id: Text<'_>,
+        messages: Text<'_>,
+        lane: Text<'_>,
         hold: Option<&Hold>,
         redact: bool,
     ) -> PyResult<(u64, u64)> {
-        let (id, given) = (session(id)?, read::<Events>("messages", messages)?);
+        let (id, given) = (session(&id)?, read::<Events>("messages", &messages)?);
         let lane: Lane = lane.parse().map_err(|error| invalid(format!("{error}")))?;
         let epoch = self.epoch(py, &id, hold)?;
         let events = complete(given, &[])?;
@@ -122,17 +123,17 @@ impl Well {
     fn fork(
         &self,
         py: Python<'_>,
-        id: &str,
-        at: Option<u64>,
-        name: Option<&str>,
+        id: Text<'_>,
+        at: Option<Natural>,
+        name: Option<Text<'_>>,
         source: Option<(String, String)>,
         scope: Option<String>,
     ) -> PyResult<String> {
-        let parent = session(id)?;
-        let name = name.map(session).transpose()?;
+        let parent = session(&id)?;
+        let name = name.as_deref().map(session).transpose()?;
         let source = source.map(|(system, id)| Source { system, id, started_at: None });
         let fork = Fork { name, source, scope };
-        self.run(py, |well| fork.make(well, &parent, at.map(Seq::new)))
+        self.run(py, |well| fork.make(well, &parent, at.map(|at| Seq::new(at.0))))
     }
 
     /// Moves the view back to an event. Returns the seq of the move.
@@ -140,14 +141,14 @@ impl Well {
     fn rewind(
         &self,
         py: Python<'_>,
-        id: &str,
-        to: u64,
-        expected: Option<u64>,
+        id: Text<'_>,
+        to: Natural,
+        expected: Option<Natural>,
         hold: Option<&Hold>,
     ) -> PyResult<u64> {
-        let id = session(id)?;
+        let id = session(&id)?;
         let epoch = self.epoch(py, &id, hold)?;
-        let (to, scope) = (Seq::new(to), Scope::Chat);
+        let (to, scope) = (Seq::new(to.0), Scope::Chat);
         let rewound = Rewound { to, scope, restored: Restored::default() };
         let append = Append {
             session: id,
@@ -160,16 +161,16 @@ impl Well {
 
     /// Takes the last rewind or compaction back that counts. Returns the seq of that.
     #[pyo3(signature = (id, *, hold = None))]
-    fn undo(&self, py: Python<'_>, id: &str, hold: Option<&Hold>) -> PyResult<u64> {
-        let id = session(id)?;
+    fn undo(&self, py: Python<'_>, id: Text<'_>, hold: Option<&Hold>) -> PyResult<u64> {
+        let id = session(&id)?;
         let epoch = self.epoch(py, &id, hold)?;
         self.run(py, |well| undo(well, &id, epoch))
     }
 
     /// Names a session for people, or takes its name away.
-    fn label(&self, py: Python<'_>, id: &str, label: Option<String>) -> PyResult<u64> {
-        let id = session(id)?;
-        let label = label.map_or(Change::Clear, Change::Set);
+    fn label(&self, py: Python<'_>, id: Text<'_>, label: Option<Text<'_>>) -> PyResult<u64> {
+        let id = session(&id)?;
+        let label = label.map_or(Change::Clear, |label| Change::Set((*label).to_owned()));
         self.run(py, |well| Ok(well.edit(&id, Edited { label, ..Edited::default() })?.get()))
     }
 
@@ -178,13 +179,13 @@ impl Well {
     fn checkpoint(
         &self,
         py: Python<'_>,
-        id: &str,
-        name: &str,
+        id: Text<'_>,
+        name: Text<'_>,
         hold: Option<&Hold>,
     ) -> PyResult<u64> {
-        let id = session(id)?;
+        let id = session(&id)?;
         let epoch = self.epoch(py, &id, hold)?;
-        let checkpoint = Checkpoint::from(name);
+        let checkpoint = Checkpoint::from(&*name);
         self.run(py, |well| {
             let Some(epoch) = epoch else { return Ok(well.checkpoint(&id, checkpoint)?.get()) };
             checkpoint.check()?;
@@ -196,11 +197,17 @@ impl Well {
     }
 
     /// Answers a gate. Returns the seq of the answer.
-    fn answer(&self, py: Python<'_>, id: &str, gate: &str, answer: &str) -> PyResult<u64> {
-        let id = session(id)?;
+    fn answer(
+        &self,
+        py: Python<'_>,
+        id: Text<'_>,
+        gate: Text<'_>,
+        answer: Text<'_>,
+    ) -> PyResult<u64> {
+        let id = session(&id)?;
         self.run(py, |well| {
-            let answer = stepwell::model::Answer::read(answer);
-            let answered = GateAnswered::new(gate, answer, well.claim().holder.who());
+            let answer = stepwell::model::Answer::read(&answer);
+            let answered = GateAnswered::new(&*gate, answer, well.claim().holder.who());
             Ok(well.answer(&id, answered)?.get())
         })
     }
@@ -220,14 +227,14 @@ impl Well {
     }
 
     /// Moves a session to the trash.
-    fn trash(&self, py: Python<'_>, id: &str) -> PyResult<()> {
-        let id = session(id)?;
+    fn trash(&self, py: Python<'_>, id: Text<'_>) -> PyResult<()> {
+        let id = session(&id)?;
         self.run(py, |well| well.delete(&id).map(drop))
     }
 
     /// Brings a session back from the trash.
-    fn restore(&self, py: Python<'_>, id: &str) -> PyResult<()> {
-        let id = session(id)?;
+    fn restore(&self, py: Python<'_>, id: Text<'_>) -> PyResult<()> {
+        let id = session(&id)?;
         self.run(py, |well| well.restore(&id).map(drop))
     }
 }
@@ -270,13 +277,14 @@ impl Well {
                 Write::Create(Create { created: *created, event_id: None, at, claim: None })
             }
             GivenWrite::Append { session, expected, events } => {
-                let (expected, events) = (at(expected), complete(events, attachments)?);
+                let (expected, events) =
+                    (at(expected.map(Natural)), complete(events, attachments)?);
                 let epoch = self.handle.epoch_of(&session);
                 Write::Append(Append { session, epoch, expected, events: events.into() })
             }
             GivenWrite::Prune { session, expected, seqs, rule } => {
                 let seqs = seqs.into_iter().map(Seq::new).collect();
-                let (expected, epoch) = (at(expected), self.handle.epoch_of(&session));
+                let (expected, epoch) = (at(expected.map(Natural)), self.handle.epoch_of(&session));
                 Write::Prune(Prune { session, epoch, expected, seqs, rule })
             }
         })
@@ -284,8 +292,8 @@ impl Well {
 }
 
 /// The seq that a session must be at.
-fn at(expected: Option<u64>) -> Option<Expected> {
-    expected.map(Seq::new).map(Expected::At)
+fn at(expected: Option<Natural>) -> Option<Expected> {
+    expected.map(|seq| Expected::At(Seq::new(seq.0)))
 }
 
 fn redacted(well: &Stepwell, events: Vec<NewEvent>) -> Vec<NewEvent> {

@@ -1,5 +1,5 @@
-//! Counts what redaction would take out of the files below some folders, by rule: how often it
-//! gives a false alarm where there is no secret, and what it costs.
+//! Counts what redaction would remove from the files below some folders, by rule: how many false
+//! alarms it raises, and how long it takes.
 //!
 //! `cargo run --release -p stepwell-redact --example survey -- FOLDER… [--show]`
 #![allow(clippy::print_stdout, clippy::disallowed_methods, reason = "it reports to a person")]
@@ -71,7 +71,7 @@ fn look(redactor: &Redactor, path: &Path, text: &str, tally: &mut Tally, show: b
         if show {
             println!("{}: {}", path.display(), before.trim().chars().take(160).collect::<String>());
         }
-        // Behind a key in lines the two do not go together any more.
+        // Lines after a key no longer match the original lines.
         if rule == Some("private-key") || rule == Some("key-lines") {
             break;
         }

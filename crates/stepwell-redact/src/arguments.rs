@@ -1,5 +1,5 @@
-//! A call's arguments: JSON text in which only strings change, and everything else stays byte
-//! for byte.
+//! Redacts a call's arguments: only strings in the JSON text change; everything else stays byte for
+//! byte.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use super::plain::Plain;
 use super::{Redactor, lines, scan};
 
-/// The arguments without secrets; absent, they hold none.
+/// The redacted arguments; `None` if they contain no secret.
 pub(super) fn redact(redactor: &Redactor, arguments: &str) -> Option<String> {
     match is_clean(redactor, arguments) {
         true => None,
@@ -16,18 +16,18 @@ pub(super) fn redact(redactor: &Redactor, arguments: &str) -> Option<String> {
     }
 }
 
-/// Is there nothing that a rule could match, in the whole or in any string of it?
+/// Can no rule match, neither in the whole text nor in any of its strings?
 ///
-/// A long document has thousands of strings, and to begin a search takes longer than to go through
-/// one. So there are two searches. The first is through the document: no rule asks what stands
-/// behind a match, and a string begins a word, so the document has a match wherever a string has one
-/// that is written as it is read. The second is through everything else that [`by_parts`] would look
-/// at, on lines of its own.
+/// A long document has thousands of strings, and starting a search costs more than searching one
+/// string. So there are only two searches. The first covers the document as written: no rule looks
+/// at the text after a match, and a string begins a word, so a match in an unescaped string is also
+/// a match in the document. The second covers everything else that [`by_parts`] would examine, each
+/// part on its own line.
 fn is_clean(redactor: &Redactor, json: &str) -> bool {
     if !is_plain(json) {
         return false;
     }
-    // Without keywords there is nothing to find, unless an escape hides one.
+    // Without keywords there is no match, unless an escape hides one.
     if !scan::may_match(json, redactor.given()) && !json.contains('\\') {
         return true;
     }
@@ -35,13 +35,13 @@ fn is_clean(redactor: &Redactor, json: &str) -> bool {
     is_unmatched(json) && others(json).is_some_and(|others| is_unmatched(&others))
 }
 
-/// Does a text hold no lines of a key, and nothing that colours it?
+/// Does a text contain neither key lines nor colours?
 fn is_plain(text: &str) -> bool {
     !lines::are_in(text) && Plain::of(text).is_none()
 }
 
-/// What is looked at besides the document as it is written, on lines of its own; nothing, if lines
-/// of a key or colours are among it.
+/// The parts to examine besides the document as written, each on its own line; `None` if they
+/// contain key lines or colours.
 fn others(json: &str) -> Option<String> {
     let mut others = String::new();
     let (mut rest, mut key): (_, Option<Cow<'_, str>>) = (json, None);
@@ -70,7 +70,7 @@ fn others(json: &str) -> Option<String> {
     Some(others)
 }
 
-/// What a string literal says.
+/// The value of a string literal.
 fn unescaped(literal: &str) -> Cow<'_, str> {
     let inside = literal.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
     match inside {
@@ -86,7 +86,7 @@ fn by_parts(redactor: &Redactor, arguments: &str) -> Option<String> {
     }
     let strings = strings(redactor, arguments);
     let inside = strings.as_deref().unwrap_or(arguments);
-    // A secret may be one only by its place in the whole.
+    // Some secrets are only recognised by their place in the whole.
     match changed(redactor.redact(inside)) {
         Some(whole) if is_json(&whole) => Some(whole),
         _ => strings,
@@ -124,8 +124,8 @@ fn strings(redactor: &Redactor, json: &str) -> Option<String> {
     any.then_some(redacted)
 }
 
-/// A string without secrets. The key that it stands under may make all of it one: there it
-/// is clear where the value ends, whatever characters it holds.
+/// A redacted string. Its JSON key may make the whole value a secret: there the end of the value is
+/// certain, whatever characters it contains.
 fn without_secrets(redactor: &Redactor, key: Option<&str>, text: &str) -> Option<String> {
     if let Some(text) = changed(redactor.redact(text)) {
         return Some(text);
@@ -135,13 +135,13 @@ fn without_secrets(redactor: &Redactor, key: Option<&str>, text: &str) -> Option
     push_assigned(&mut assigned, key, text);
     let assigned = changed(redactor.redact(&assigned))?;
     let value = assigned.strip_prefix(key)?.strip_prefix("=\"")?;
-    // Otherwise it was a part of the text, and only because of what was replaced.
+    // Otherwise only a part of the text was a secret, and only because of the replaced characters.
     let is_whole = value.starts_with("[redacted:") && value.find(']') == Some(value.len() - 1);
     is_whole.then(|| value.to_owned())
 }
 
-/// Writes a string as the value of its key, `KEY="VALUE`, without characters that would end it. No
-/// rule's keyword holds the one that replaces them.
+/// Writes a string as `KEY="VALUE`, with the characters replaced that would end the value. The
+/// replacement occurs in no rule's keyword.
 fn push_assigned(to: &mut String, key: &str, text: &str) {
     let ends = |it: char| it.is_whitespace() || matches!(it, '"' | '\'' | '`' | '\\');
     to.push_str(key);
@@ -157,12 +157,12 @@ fn push_assigned(to: &mut String, key: &str, text: &str) {
     }
 }
 
-/// Does a text hold no character that would end a value, as far as one look at its bytes tells?
+/// Does a quick scan of the bytes find no character that would end a value?
 fn is_one_word(text: &str) -> bool {
     text.bytes().all(|it| it.is_ascii_graphic() && !matches!(it, b'"' | b'\'' | b'`' | b'\\'))
 }
 
-/// Where the string literal at the beginning of a valid JSON text ends.
+/// The end of the string literal at the beginning of a valid JSON text.
 fn literal_end(text: &str) -> usize {
     let mut escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {
@@ -180,7 +180,7 @@ fn literal_end(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    /// Texts that hold secrets, and such that only look like it.
+    /// Texts with secrets, and similar texts without.
     fn texts() -> Vec<String> {
         let token = format!("ghp_{}", "a1B2c3".repeat(6));
         let line = format!("{}Zz09", "Ab1+".repeat(15));
@@ -223,7 +223,7 @@ mod tests {
         };
         for text in texts() {
             let literal = serde_json::Value::from(text.as_str()).to_string();
-            // Every character by its number, so that the document shows none of it.
+            // Every character as a numeric escape, so that the document shows none of it.
             let units: String = text.encode_utf16().map(|it| format!("\\u{it:04x}")).collect();
             for written in [literal, format!("\"{units}\"")] {
                 check(&written);

@@ -1,11 +1,12 @@
-//! Where words begin, in texts that hold other texts with their escapes: `\n` in JSON, `%3D` in
-//! an address, the codes of colours. The last letter of an escape is no part of the next word.
+//! Finds the beginning of words in texts that contain escapes of other texts: `
+//! ` in JSON, `%3D` in a URL, colour codes. The last letter of an escape does not belong to the
+//! next word.
 
-/// The longest run of letters and digits that an escape ends with: `25253D`, which was escaped twice
+/// The longest run of letters and digits at the end of an escape: `25253D`, which was escaped twice
 /// more.
 const LONGEST_ESCAPE: usize = 6;
 
-/// Does a word begin behind this text?
+/// Does a word begin after this text?
 pub(super) fn is_word_start(before: &str) -> bool {
     let run = before.bytes().rev().take(LONGEST_ESCAPE + 1).take_while(is_of_word).count();
     run <= LONGEST_ESCAPE && {
@@ -14,14 +15,14 @@ pub(super) fn is_word_start(before: &str) -> bool {
     }
 }
 
-/// Where the word begins that this text ends with.
+/// Where the last word of this text begins.
 pub(super) fn word_start(before: &str) -> usize {
     let run = before.bytes().rev().take_while(is_of_word).count();
     let (front, run) = before.split_at(before.len() - run);
     front.len() + escape(front, run)
 }
 
-/// Where a run begins that goes to the end of the text, without the escape that it may begin in.
+/// Where a run at the end of the text begins, without an escape that overlaps it.
 pub(super) fn run_start(text: &str, run: usize) -> usize {
     let front = &text[..run];
     let lead = front.bytes().rev().take(LONGEST_ESCAPE).take_while(is_of_word).count();
@@ -29,17 +30,17 @@ pub(super) fn run_start(text: &str, run: usize) -> usize {
     run.max(front.len() + escape(front, word))
 }
 
-/// Does the text end with a line's end, or with the escape of one?
+/// Does the text end with a line break, plain or escaped?
 pub(super) fn ends_with_line_end(text: &str) -> bool {
     ["\n", "\r", "\\n", "\\r", "%0A", "%0a"].iter().any(|end| text.ends_with(end))
 }
 
-/// Does the text begin with a line's end, or with the escape of one?
+/// Does the text begin with a line break, plain or escaped?
 pub(super) fn begins_with_line_end(text: &str) -> bool {
     ["\n", "\r", "\\n", "\\r", "%0A", "%0a", "%0D"].iter().any(|end| text.starts_with(end))
 }
 
-/// Does a parameter of an address begin behind this text?
+/// Does a URL parameter begin after this text?
 pub(super) fn is_parameter_start(before: &str) -> bool {
     const ESCAPED: [&str; 5] = ["%3f", "%26", "\\u0026", "\\x26", "\\u003f"];
     before.ends_with(['?', '&', ';'])
@@ -51,7 +52,7 @@ fn ends_with_ignoring_case(text: &str, end: &str) -> bool {
     start.is_some_and(|start| text.as_bytes()[start..].eq_ignore_ascii_case(end.as_bytes()))
 }
 
-/// How many bytes of a run of letters and digits belong to an escape that begins in front of it.
+/// How many bytes of a run of letters and digits belong to an escape in front of it.
 fn escape(front: &str, run: &str) -> usize {
     let run = run.as_bytes();
     let all = |from: usize, to: usize, is: fn(&u8) -> bool| {
@@ -63,14 +64,14 @@ fn escape(front: &str, run: &str) -> usize {
         (Some(b'\\'), Some(b'0')) if all(1, 3, u8::is_ascii_digit) => 3,
         (Some(b'\\'), Some(b'a' | b'b' | b'e' | b'f' | b'n' | b'r' | b't' | b'v' | b'0')) => 1,
         (Some(b'%'), Some(_)) => {
-            // The sign of an escape may be escaped itself: `%253D`.
+            // The percent sign may itself be escaped: `%253D`.
             let signs = run.chunks_exact(2).take_while(|pair| *pair == b"25").count();
             match all(2 * signs, 2 * signs + 2, u8::is_ascii_hexdigit) {
                 true => 2 * signs + 2,
                 false => 2 * signs,
             }
         }
-        // The code of a colour: ESC [ 1 ; 31 m.
+        // A colour code: ESC [ 1 ; 31 m.
         (Some(b'[' | b';'), Some(_)) => {
             let digits = run.iter().take_while(|byte| byte.is_ascii_digit()).count();
             let moves = front.ends_with("\u{1b}[") && digits > 0;
@@ -84,7 +85,7 @@ fn escape(front: &str, run: &str) -> usize {
     }
 }
 
-/// Is a byte one that a word can have?
+/// Can this byte be part of a word?
 const fn is_of_word(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || *byte == b'_'
 }

@@ -1,4 +1,4 @@
-//! Whether a value that a rule found is a secret, or names the place where one comes from.
+//! Decides whether a matched value is a secret, or only a reference to one.
 
 use base64::Engine as _;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -6,7 +6,7 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use super::edge;
 use super::rules::Value;
 
-/// Is a value that a rule matched a secret, or does it name where one comes from?
+/// Is the matched value a secret, and not a reference to one?
 pub(super) fn is_secret(value: &str, kind: Value, around: Around<'_>) -> bool {
     let after = around.after;
     match kind {
@@ -18,11 +18,11 @@ pub(super) fn is_secret(value: &str, kind: Value, around: Around<'_>) -> bool {
         }
         Value::Quoted => {
             let letters = value.chars().all(char::is_alphabetic);
-            // A label of a form is one short word: "Password", "Passwort".
+            // A form's label is one short word: "Password", "Passwort".
             let word = letters && value.chars().count() < 12;
             !is_stand_in(value) && (!word || around.is_plain_password(value))
         }
-        // Without quotes, code has to be told from values: a call, a type, or a name of a cloud's.
+        // An unquoted value may be code: a call, a type, or a cloud resource's name.
         Value::Bare => {
             let value_like = is_mixed(value) || around.is_plain_password(value);
             let is_code = after.starts_with(['(', '[', '<']) || around.is_typed();
@@ -37,17 +37,17 @@ pub(super) fn is_secret(value: &str, kind: Value, around: Around<'_>) -> bool {
     }
 }
 
-/// The fewest characters that tell chance from words.
+/// The fewest characters that distinguish random text from words.
 const CHANCE_CHARACTERS: usize = 8;
 
-/// Does what follows the front of a token look as if chance had made it?
+/// Does the text after a token's prefix look random?
 pub(super) fn is_chance(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
     let is_mixed = is_mixed(value) || (has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase));
     value.len() >= CHANCE_CHARACTERS && is_mixed && !is_words(value) && !is_made_up(value)
 }
 
-/// Is it `user:password` in base64?
+/// Is this `user:password` in base64?
 fn is_login(value: &str) -> bool {
     decoded(value).is_some_and(|login| {
         let is_plain = login.chars().all(|c| !c.is_control());
@@ -58,8 +58,8 @@ fn is_login(value: &str) -> bool {
     })
 }
 
-/// A text that is written in base64, with line ends and in either alphabet. Of one that was cut off
-/// its front.
+/// Decodes base64, with line breaks and in either alphabet. A truncated text is decoded up to its
+/// end.
 pub(super) fn decoded(value: &str) -> Option<String> {
     let usual = value.bytes().filter(|byte| !byte.is_ascii_whitespace() && *byte != b'=');
     let mut usual: Vec<u8> = usual
@@ -69,10 +69,10 @@ pub(super) fn decoded(value: &str) -> Option<String> {
             byte => byte,
         })
         .collect();
-    // One character alone is no byte.
+    // A single leftover character encodes no byte.
     usual.truncate(usual.len() - usize::from(usual.len() % 4 == 1));
     let bytes = LENIENT.decode(usual).ok()?;
-    // The last character may be cut in two.
+    // The last character may be truncated.
     match String::from_utf8(bytes) {
         Ok(text) => Some(text),
         Err(error) => {
@@ -104,9 +104,9 @@ impl Around<'_> {
         is_behind && self.before.ends_with(": ")
     }
 
-    /// Is the value letters alone, and assigned in a form that only shells and files of variables
-    /// have: `DB_PASSWORD=correcthorse`, or `password=correcthorse` as a line of its own? Code has
-    /// room around the sign, and `password: word` is a type, a label or prose.
+    /// Is the value only letters, and assigned in a form that only shells and environment files
+    /// use: `DB_PASSWORD=correcthorse`, or `password=correcthorse` on its own line? Code has spaces
+    /// around the sign, and `password: word` is a type, a label or prose.
     fn is_plain_password(self, value: &str) -> bool {
         let letters = value.len() >= 8 && value.bytes().all(|byte| byte.is_ascii_alphabetic());
         let Some(before) = self.before.trim_end_matches(['"', '\'']).strip_suffix('=') else {
@@ -127,7 +127,7 @@ impl Around<'_> {
     }
 }
 
-/// Does it say what it is, as names in code and examples do: `userPassword`?
+/// Does the value name itself, as identifiers do: `userPassword`?
 fn names_itself(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     ["password", "passwd", "secret", "token"].iter().any(|word| lower.contains(word))
@@ -138,10 +138,10 @@ fn is_mixed(value: &str) -> bool {
     has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic)
 }
 
-/// Is it made of words, as names in code are? Chance changes from small letters to capitals, and
-/// to digits, every other character.
+/// Does it consist of words, as identifiers do? Random text changes between small letters, capitals
+/// and digits every other character.
 fn is_words(value: &str) -> bool {
-    /// The shortest that words are on average; what chance makes is half as long.
+    /// The shortest average length of words; in random text it is half of that.
     const WORD: usize = 3;
     let digits = value.bytes().filter(u8::is_ascii_digit).count();
     let (mut words, mut letters, mut before) = (0, 0, b'.');
@@ -156,8 +156,8 @@ fn is_words(value: &str) -> bool {
     letters >= WORD * words.max(1) && digits * 5 <= value.len() && reads_well(value)
 }
 
-/// Do its letters follow each other as they do in words? Of those in our own documentation and code
-/// 96 of 100 pairs are here, of chance every third.
+/// Do its letters follow each other as in words? In our own documentation and code 96 of 100 letter
+/// pairs are in this table, in random text every third.
 fn reads_well(value: &str) -> bool {
     let is_pair = |pair: &&[u8]| match pair {
         [first, second] => {
@@ -174,7 +174,7 @@ fn reads_well(value: &str) -> bool {
     pairs.clone().filter(is_known).count() * 4 >= pairs.count() * 3
 }
 
-/// What follows each letter of the alphabet in words.
+/// The letters that follow each letter in words.
 const FOLLOWERS: [&str; 26] = [
     "bcdgiklmnprstuy",
     "aelouy",
@@ -204,7 +204,7 @@ const FOLLOWERS: [&str; 26] = [
     "e",
 ];
 
-/// Is it what documentation puts in a secret's place?
+/// Is it a documentation placeholder?
 fn is_made_up(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let words =
@@ -212,7 +212,7 @@ fn is_made_up(value: &str) -> bool {
     words.iter().any(|word| lower.contains(word))
 }
 
-/// Does it stand for a value that is elsewhere: a variable, a template, a file, or dots?
+/// Does it refer to a value elsewhere: a variable, a template, a file, or dots?
 fn is_stand_in(value: &str) -> bool {
     let mut chars = value.chars();
     let (first, second) = (chars.next(), chars.next());
@@ -222,7 +222,7 @@ fn is_stand_in(value: &str) -> bool {
     let file = ["/", "./", "../", "~/"].iter().any(|prefix| value.starts_with(prefix));
     let template = ["[redacted:", "${", "{{", "<%", "%(", "process.env", "os.environ", "getenv"];
     let mask = first.is_some_and(|first| value.chars().all(|other| other == first));
-    // The name of a variable or a constant: DB_PASSWORD.
+    // A variable or constant: DB_PASSWORD.
     let upper = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     let name = value.contains('_') && value.bytes().all(upper);
     variable

@@ -1,13 +1,11 @@
-//! Redaction: secrets are taken out of what is about to be written, and the name of the rule
-//! that recognised one stands in its place.
+//! Redaction: replaces secrets in texts, before they are written, by the name of the rule that
+//! found them.
 //!
-//! This crate knows texts only. Which texts of an event are redacted, `stepwell` knows; it is a
-//! crate of its own so that the rules can be tried, and measured, without anything else.
+//! This crate only knows texts; `stepwell` decides which texts of an event are redacted. It is a
+//! separate crate so that the rules can be tested and measured alone.
 
 mod arguments;
 mod edge;
-#[cfg(test)]
-mod examples;
 mod judge;
 mod lines;
 mod manifest;
@@ -24,24 +22,24 @@ use self::plain::Plain;
 use self::rules::rules;
 use self::scan::{Given, PLACEHOLDER, Scan, Span};
 
-/// The name of the rule for values that were given, such as the keys in use.
+/// The rule name of configured values, such as the API keys in use.
 const GIVEN: &str = "provider-key";
 
-/// The name of the rule for values of variables whose names say that they are secret.
+/// The rule name of values of secret environment variables.
 const ENVIRONMENT: &str = "environment";
 
-/// A shorter value that was given is not looked for: a local server's key is often a plain
-/// word such as `none`, which every text holds.
+/// Shorter configured values are ignored: a local server's key is often a plain word such as
+/// `none`, which is in every text.
 const MIN_GIVEN_BYTES: usize = 8;
 
-/// A value of the environment this long is no word, whatever it is made of.
+/// An environment value of this length is never a plain word.
 const LONG_ENVIRONMENT_BYTES: usize = 16;
 
-/// No name of a rule is longer.
+/// The longest name of a rule.
 const LONGEST_NAME: usize = 32;
 
-/// Takes secrets out of texts. Its time grows with the text alone, whatever the text says.
-/// Cloning is cheap. A rule is compiled when a text first holds one of its keywords.
+/// Replaces secrets in texts. The time depends only on the length of the text. Cloning is cheap. A
+/// rule is compiled when a text first contains one of its keywords.
 #[derive(Clone)]
 pub struct Redactor {
     shared: Arc<Shared>,
@@ -49,40 +47,40 @@ pub struct Redactor {
 }
 
 struct Shared {
-    /// The values that it was given, with the names of their rules.
+    /// The configured values, with the names of their rules.
     given: Vec<(String, &'static str)>,
-    /// The same, to search for; unused if there are none.
+    /// A search automaton for them, built at first use.
     compiled: OnceLock<Given>,
 }
 
-/// The names that redaction leaves in place of secrets.
+/// The names of all rules.
 fn names() -> impl Iterator<Item = &'static str> {
     rules().iter().map(|it| it.rule.name).chain([GIVEN, ENVIRONMENT, lines::NAME, manifest::NAME])
 }
 
 impl fmt::Debug for Redactor {
-    /// Without the values that were given.
+    /// Leaves out the configured values.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Redactor").field("given", &self.shared.given.len()).finish_non_exhaustive()
     }
 }
 
 impl Default for Redactor {
-    /// Knows the rules alone.
+    /// With the built-in rules only.
     fn default() -> Self {
         Self::new([])
     }
 }
 
 impl Redactor {
-    /// Knows the rules, and these keys.
+    /// With the built-in rules and these keys.
     #[must_use]
     pub fn new(keys: impl IntoIterator<Item = String>) -> Self {
         Self::with_environment(keys, [])
     }
 
-    /// Knows the rules, these keys, and these values of the environment that are secret by
-    /// their names, if they look it.
+    /// With the built-in rules, these keys, and the values of these secret environment variables
+    /// that look like secrets.
     #[must_use]
     pub fn with_environment(
         keys: impl IntoIterator<Item = String>,
@@ -100,13 +98,13 @@ impl Redactor {
         Self { shared, taken: Arc::default() }
     }
 
-    /// The same rules and values with a count of its own, for texts that are only shown.
+    /// The same rules and values with a separate counter, for texts that are only shown.
     #[must_use]
     pub fn with_own_count(&self) -> Self {
         Self { shared: Arc::clone(&self.shared), taken: Arc::default() }
     }
 
-    /// How many texts it and its clones took a secret out of so far.
+    /// How many texts with secrets it and its clones have redacted.
     #[must_use]
     pub fn taken(&self) -> u64 {
         self.taken.load(Ordering::Relaxed)
@@ -121,7 +119,7 @@ impl Redactor {
         Scan::of(text, self.given())
     }
 
-    /// The secrets of a text as it is written, and as a terminal shows it.
+    /// The secrets of a text as written, and as a terminal shows it.
     fn spans(&self, text: &str, scan: impl Fn(&Self, &str) -> Scan) -> Vec<Span> {
         let mut spans = scan(self, text).spans(text);
         if let Some(plain) = Plain::of(text) {
@@ -137,8 +135,8 @@ impl Redactor {
         self.spans(text, |it, text| it.scan(text).with_lines(text))
     }
 
-    /// The text with each secret replaced by `[redacted:rule]`. What stands around it stays,
-    /// and what was redacted before is left as it is.
+    /// Replaces each secret by `[redacted:rule]`. Everything else stays, including earlier
+    /// placeholders.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let spans = self.spans_of_part(text);
@@ -149,8 +147,8 @@ impl Redactor {
         Cow::Owned(replaced(text, 0, &spans))
     }
 
-    /// Texts that are read one behind the other, each without secrets. A secret that goes from one
-    /// over to the next is taken out of both. Absent, they hold none.
+    /// Redacts consecutive texts. A secret that spans two of them is removed from both. `None` if
+    /// there is no secret.
     #[must_use]
     pub fn redact_joined(&self, texts: &[impl AsRef<str>]) -> Option<Vec<String>> {
         let whole: String = texts.iter().map(AsRef::as_ref).collect();
@@ -171,30 +169,30 @@ impl Redactor {
         Some(texts.map(|(text, start)| replaced(text, start, &spans)).collect())
     }
 
-    /// Does a text hold what redaction leaves behind?
+    /// Does a text contain a placeholder?
     #[must_use]
     pub fn is_redacted(text: &str) -> bool {
         text.contains(PLACEHOLDER)
             && names().any(|name| text.contains(&format!("{PLACEHOLDER}{name}]")))
     }
 
-    /// The rule by which a file's bytes hold a secret.
+    /// The rule by which the content of a file is a secret.
     #[must_use]
     pub fn holds_secret(&self, bytes: &[u8]) -> Option<&'static str> {
         let text = String::from_utf8_lossy(bytes);
         self.spans(&text, Self::scan).first().map(|span| span.name)
     }
 
-    /// A JSON text without secrets, which stays JSON if it was: only strings change. Absent, it
-    /// holds none.
+    /// Redacts a JSON text, which stays valid JSON: only strings change. `None` if there is no
+    /// secret.
     #[must_use]
     pub fn redact_json(&self, json: &str) -> Option<String> {
         arguments::redact(self, json)
     }
 }
 
-/// A text with a placeholder for each secret. It begins at `start` of the text that the secrets were
-/// found in. A colour that ends within a secret ends behind it.
+/// A text with placeholders for its secrets. `start` is its offset in the text in which the spans
+/// were found. A colour that ends within a secret ends after it instead.
 fn replaced(text: &str, start: usize, spans: &[Span]) -> String {
     let (mut redacted, mut at, end) = (String::with_capacity(text.len()), 0, start + text.len());
     let is_here = |span: &&Span| span.range.start < end && span.range.end > start;
@@ -211,19 +209,21 @@ fn replaced(text: &str, start: usize, spans: &[Span]) -> String {
     redacted
 }
 
-/// Could a value be nothing but a secret? A variable such as `DB_PASSWORD` may hold a plain
-/// word, which many texts hold too.
+/// Can this value only be a secret? A variable such as `DB_PASSWORD` may hold a plain word, which
+/// many texts contain.
 fn is_no_word(value: &str) -> bool {
     let has = |is: fn(&u8) -> bool| value.as_bytes().iter().any(is);
     let mixed = has(u8::is_ascii_digit) && has(u8::is_ascii_alphabetic);
     let long = value.len() >= LONG_ENVIRONMENT_BYTES;
-    // A file that holds the secret is none.
+    // A path to a file with the secret is not a secret.
     let file = value.starts_with(['/', '~', '.']);
     value.len() >= MIN_GIVEN_BYTES && (mixed || long) && !file
 }
 
 #[cfg(test)]
 mod tests {
+    mod examples;
+
     use proptest::prelude::*;
     use proptest::string::string_regex;
 
@@ -235,14 +235,14 @@ mod tests {
         assert!(names().all(|name| name.len() <= LONGEST_NAME));
     }
 
-    /// Texts that a rule's expression matches.
+    /// Texts that match a rule's expression.
     fn matching(pattern: &str) -> impl Strategy<Value = String> + use<> {
         string_regex(&pattern.replace(r"(?-u:\b)", "")).expect("proptest knows such expressions")
     }
 
     #[test]
     fn every_rule_is_tried_wherever_its_expression_matches() {
-        // That of encoded secrets is for whatever follows its keywords.
+        // The expression for encoded secrets accepts anything after its keywords.
         let is_whole = |it: &&Compiled| it.rule.values != [Value::Encoded];
         for Compiled { rule, .. } in rules().iter().filter(is_whole) {
             let before = match rule.before {

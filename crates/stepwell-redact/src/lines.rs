@@ -1,33 +1,33 @@
-//! Lines of a private key. Of one that is read in parts nothing but its look tells what it is, and
-//! one that was cut off may have other text behind it. In a whole file such lines are something else,
-//! because a key there has its beginning.
+//! Finds lines of a private key in a part of a file, where only their look identifies them, and a
+//! truncated line may be followed by other text. In a whole file such lines are harmless, because a
+//! key there has its header.
 
 use std::ops::Range;
 
-/// The rule's name.
 pub(super) const NAME: &str = "key-lines";
 
-/// How long the lines of a key are: PEM's, OpenSSH's, PGP's.
+/// The line lengths of keys: PEM's, OpenSSH's, PGP's.
 const LENGTHS: std::ops::RangeInclusive<usize> = 64..=76;
 
-/// The most that stands in front of a line that a search found: a file's name and a number.
+/// The longest prefix that a search puts in front of a line: a file's name and a line number.
 const LONGEST_FRONT: usize = 120;
 
-/// What ends the front of a line that a program numbered, quoted or found.
+/// The end of a prefix that a program put in front of a line: a number, a quote mark, a file's
+/// name.
 const FRONT_ENDS: [char; 6] = [':', '|', ' ', '\t', '→', '>'];
 
-/// What a key has between its first line and its characters.
+/// Header lines between a key's first line and its characters.
 const HEADERS: [&str; 7] =
     ["Proc-Type:", "DEK-Info:", "Version:", "Comment:", "Hash:", "Charset:", "Encryption:"];
 
-/// Does a text hold such lines?
+/// Does a text contain such lines?
 pub(super) fn are_in(text: &str) -> bool {
     !ranges(text).is_empty()
 }
 
-/// Where such lines are. Certificates and public keys look the same, and are for everyone.
+/// The ranges of such lines, without certificates and public keys, which look the same.
 pub(super) fn ranges(text: &str) -> Vec<Range<usize>> {
-    // Nearly every text ends here.
+    // Nearly every text is done here.
     let may_be_full = |line: Range<usize>| {
         let is_long = line.len() >= *LENGTHS.start();
         is_long && material(&text[line]).is_some_and(|it| LENGTHS.contains(&it.len()))
@@ -43,7 +43,7 @@ pub(super) fn ranges(text: &str) -> Vec<Range<usize>> {
             let block = Block { text, lines: &lines, inner: at..end };
             ranges.extend(block.secret());
         } else if let Some(front) = lines[at].front_of_key(text) {
-            // Cut off in its first line.
+            // Truncated in its first line.
             let body = lines[at + 1..].iter().find(|line| line.mark != Some(Mark::Header));
             ranges.extend(body.and_then(|line| line.cut(text, front)));
         }
@@ -68,7 +68,7 @@ fn ends(text: &str, escaped: bool) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The first end of a line, and how long it is.
+/// The next line break, and its length.
 fn line_end(text: &str, from: usize, mut at: usize) -> Option<(usize, usize)> {
     let rest = &text[from..];
     loop {
@@ -91,12 +91,13 @@ fn line_end(text: &str, from: usize, mut at: usize) -> Option<(usize, usize)> {
 /// A line of a text.
 struct Line {
     whole: Range<usize>,
-    /// What of it may be a key's: all of it, or what stands behind a file's name and a number.
+    /// The part that may belong to a key: the whole line, or the part after a file's name and a
+    /// number.
     material: Option<Range<usize>>,
     mark: Option<Mark>,
 }
 
-/// A line that says what the lines next to it are.
+/// A line that identifies the lines next to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     Begin { private: bool },
@@ -112,15 +113,15 @@ impl Line {
         Self { whole, material, mark }
     }
 
-    /// What stands in front of a private key's first line, if this is one.
+    /// The prefix of a private key's first line, if this is one.
     fn front_of_key<'a>(&self, text: &'a str) -> Option<&'a str> {
         let begins = self.mark == Some(Mark::Begin { private: true });
         let line = &text[self.whole.clone()];
         line.find("---").filter(|_| begins).map(|front| &line[..front])
     }
 
-    /// The end of a key that was cut off in this line, with other text behind it. The lines before
-    /// have the same front, though its number may be shorter there.
+    /// The end of a key that was truncated in this line and is followed by other text. The lines
+    /// before have the same prefix, except for a shorter line number.
     fn cut(&self, text: &str, front: &str) -> Option<Range<usize>> {
         let mut start = self.whole.start;
         for end in front.chars().filter(|it| FRONT_ENDS.contains(it) && *it != ' ') {
@@ -140,7 +141,7 @@ impl Line {
 impl Mark {
     fn of(line: &str) -> Option<Self> {
         let private = line.contains("PRIVATE KEY");
-        // One that is cut off does not say what it is of.
+        // A truncated one does not say what it is.
         let is_whole = private || line.trim_end().ends_with("---");
         match (line.contains("---"), line.contains("BEGIN "), line.contains("END ")) {
             (true, true, false) => is_whole.then_some(Self::Begin { private }),
@@ -155,7 +156,7 @@ impl Mark {
     }
 }
 
-/// Lines that follow each other and may be a key's.
+/// Consecutive lines that may belong to a key.
 struct Block<'a> {
     text: &'a str,
     lines: &'a [Line],
@@ -163,7 +164,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// What of it is a key's.
+    /// The part that belongs to a key.
     fn secret(&self) -> Option<Range<usize>> {
         let before = self.lines[..self.inner.start].iter().rev().map(|line| line.mark);
         let before = before.into_iter().find(|mark| *mark != Some(Mark::Header)).flatten();
@@ -179,17 +180,17 @@ impl Block<'_> {
         let first_full = lines.clone().find(|line| self.lines[*line].is_full());
         if !begun && !ended {
             let first = first_full?;
-            // The line in front may be the end of one.
+            // The line before may be the end of one.
             let is_cut = first > lines.start && is_random(self.material(first - 1));
             lines.start = first - usize::from(is_cut);
         }
         if begun && first_full != Some(lines.start) && !ended {
-            // Cut off in its first line, or prose about keys.
+            // Truncated in its first line, or prose about keys.
             let first = self.material(lines.start);
             return is_random(first).then(|| self.range(lines.start..lines.start + 1));
         }
         if !ended {
-            // The last line is shorter, and no other one is.
+            // Only the last line of a key is shorter.
             let start = lines.start + usize::from(!self.lines[lines.start].is_full());
             let full = (start..lines.end).take_while(|line| self.lines[*line].is_full()).count();
             lines.end = lines.end.min(start + full + 1);
@@ -211,20 +212,20 @@ impl Block<'_> {
         self.lines[line].material.clone().map_or("", |range| &self.text[range])
     }
 
-    /// From the first line's characters to those of the last one.
+    /// From the first line's characters to the last line's.
     fn range(&self, lines: Range<usize>) -> Range<usize> {
         let of = |line: usize| self.lines[line].material.as_ref();
         let start = of(lines.start).map_or(0, |material| material.start);
         start..of(lines.end - 1).map_or(start, |material| material.end)
     }
 
-    /// Is a line that is not a full one a key's last?
+    /// Is a line of less than full length the last of a key?
     fn is_last(&self, line: usize) -> bool {
         let material = self.material(line);
         material.ends_with('=') || is_random(material)
     }
 
-    /// Digests in a column are of small letters and digits; one line alone may be anything.
+    /// Columns of digests only have small letters and digits; a single line may be anything.
     fn is_key(&self, lines: Range<usize>) -> bool {
         let (mut upper, mut lower, mut digit) = (false, false, false);
         for byte in lines.clone().flat_map(|line| self.material(line).bytes()) {
@@ -235,7 +236,7 @@ impl Block<'_> {
         lines.len() >= 2 && upper && lower && digit
     }
 
-    /// Where the key ends in the line behind a full one, if other text follows it there.
+    /// The end of a key in the line after a full one, if other text follows there.
     fn cut_end(&self, last: usize) -> Option<usize> {
         let line = &self.lines[last];
         let front = &self.text[line.whole.start..line.material.as_ref()?.start];
@@ -244,10 +245,10 @@ impl Block<'_> {
     }
 }
 
-/// What of a line may be a key's.
+/// The part of a line that may belong to a key.
 fn material(line: &str) -> Option<&str> {
     let is_base64 = |byte: &u8| is_base64_byte(*byte) || *byte == b'=';
-    // All of it from its end on, up to what ends a front.
+    // Everything from the end of the line back to a prefix.
     let run = line.bytes().rev().take_while(is_base64).count();
     let (front, tail) = line.split_at(line.len() - run);
     let ends = front.is_empty() || front.ends_with(FRONT_ENDS);
@@ -256,7 +257,7 @@ fn material(line: &str) -> Option<&str> {
     (is_material && !body.is_empty() && !body.contains('=')).then_some(tail)
 }
 
-/// Does it look like no word: has it more than small letters behind its first one?
+/// Is it unlike a word, with more than small letters after the first one?
 fn is_random(material: &str) -> bool {
     material.bytes().skip(1).any(|byte| !byte.is_ascii_lowercase())
 }

@@ -1,15 +1,14 @@
-//! The values of a Kubernetes `Secret`: what its kind says makes them secret, wherever they stand in
-//! the manifest.
+//! Finds the values of a Kubernetes `Secret`: its kind makes them secret, wherever they are in the
+//! manifest.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// The rule's name.
 pub(super) const NAME: &str = "kubernetes-secret";
 
-/// One of these is in each manifest of a secret, as YAML and as JSON, which may be a string of another text.
+/// Every manifest of a secret contains one of these, as YAML or as JSON, possibly inside a string.
 pub(super) const KEYWORDS: [&str; 7] = [
     "kind: secret",
     "kind: \"secret\"",
@@ -20,24 +19,24 @@ pub(super) const KEYWORDS: [&str; 7] = [
     "\\\"kind\\\": \\\"secret\\\"",
 ];
 
-/// No keyword is longer.
+/// The longest keyword.
 const LONGEST_KEYWORD: usize = 24;
 
-/// Does a text that begins with one of the keywords name the kind, and not a longer one?
+/// Does the text, which begins with a keyword, name exactly this kind?
 pub(super) fn is_named(text: &str) -> bool {
     let front = &text[..text.floor_char_boundary(LONGEST_KEYWORD + 1)];
     let behind = front.find("Secret").map(|at| &text[at + "Secret".len()..]);
     behind.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric()))
 }
 
-/// Where the values are.
+/// The ranges of the values.
 pub(super) fn values(text: &str) -> impl Iterator<Item = Range<usize>> {
     in_yaml(text).into_iter().chain(in_json(text))
 }
 
 fn in_yaml(text: &str) -> Vec<Range<usize>> {
     let mut values = Vec::new();
-    // How far the `data:` is indented whose lines these are.
+    // The indentation of the current `data:`.
     let mut data: Option<usize> = None;
     for line in lines(text) {
         let (indent, words) = indented(&text[line.clone()]);
@@ -56,7 +55,7 @@ fn in_yaml(text: &str) -> Vec<Range<usize>> {
     values
 }
 
-/// The lines of a text, whose ends may be escaped.
+/// The lines of a text, with plain or escaped ends.
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     static END: LazyLock<Regex> = LazyLock::new(|| expression(r"\r?\n|(?:\\+r)?\\+n"));
     let ends =
@@ -64,7 +63,7 @@ fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     ends.scan(0, |from, end| Some(std::mem::replace(from, end.end)..end.start))
 }
 
-/// How far a line is indented, and its words. What numbers it or marks it as added is neither.
+/// The indentation of a line, and its text, both without line numbers and diff marks.
 fn indented(line: &str) -> (usize, &str) {
     let front = line.trim_start();
     let behind = front.trim_start_matches(|c: char| c.is_ascii_digit());
@@ -83,7 +82,7 @@ fn entries(words: &str) -> Option<&str> {
     behind.trim_start().strip_prefix('{')
 }
 
-/// Where the values of entries are that begin there.
+/// The ranges of the values in these entries.
 fn ranges_of_values(entries: &str, start: usize) -> impl Iterator<Item = Range<usize>> {
     let parts = entries.split([',', '}']).scan(start, |at, part| {
         let start = *at;
@@ -96,7 +95,7 @@ fn ranges_of_values(entries: &str, start: usize) -> impl Iterator<Item = Range<u
     })
 }
 
-/// The value of a line. One without a key goes on with the value of the line before.
+/// The value of a line. A line without a key continues the value of the line before.
 fn value(words: &str) -> Option<Range<usize>> {
     let value = words.split_once(": ").map_or(words, |(_, value)| value);
     let value = value.trim().trim_matches(['"', '\'']);
@@ -106,14 +105,14 @@ fn value(words: &str) -> Option<Range<usize>> {
 }
 
 fn in_json(text: &str) -> Vec<Range<usize>> {
-    /// The data, and its entries. A value that is JSON itself has escapes in it.
+    /// The data and its entries. A value that is JSON itself contains escapes.
     static PLAIN: LazyLock<[Regex; 2]> = LazyLock::new(|| {
         [
             expression(r#""(?:data|stringData)"\s*:\s*\{((?:[^{}"]|"(?:[^"\\]|\\.)*")*)\}"#),
             expression(r#""[^"\\]*"\s*:\s*"((?:[^"\\]|\\.)+)""#),
         ]
     });
-    /// The same in a text that is escaped.
+    /// The same in an escaped text.
     static ESCAPED: LazyLock<[Regex; 2]> = LazyLock::new(|| {
         [
             expression(r#"\\+"(?:data|stringData)\\+"\s*:\s*\{([^{}]*)\}"#),

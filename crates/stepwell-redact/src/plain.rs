@@ -1,20 +1,19 @@
-//! A text without the sequences that colour it on a terminal. `grep --color` writes them in the
-//! middle of a word, where they would hide a secret from every rule.
+//! Removes terminal sequences such as colours. `grep --color` writes them inside words, where they
+//! would hide a secret from every rule.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// What begins a sequence: the character itself, how a text within another one writes it, and what
-/// a program shows in its place.
+/// The beginning of a sequence: the character itself, its escaped form, or its replacement.
 macro_rules! escape {
     () => {
         r"(?:\x1b|\u{fffd}|\\u001[bB]|\\x1[bB]|\\033|\\e)"
     };
 }
 
-/// A colour, or another sequence of a terminal; a link; a set of characters.
+/// A colour or another terminal sequence; a link; a character set.
 static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = concat!(
         escape!(),
@@ -28,12 +27,12 @@ static SEQUENCE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The sequences of a text.
 fn sequences(text: &str) -> impl Iterator<Item = Range<usize>> {
-    // Nearly every text ends here.
+    // Nearly every text is done here.
     let may_have = text.contains(['\u{1b}', '\\', '\u{9b}', '\u{fffd}']);
     may_have.then(|| SEQUENCE.find_iter(text)).into_iter().flatten().map(|it| it.range())
 }
 
-/// The sequences of a text that show nothing themselves, as a link's address does.
+/// The sequences without visible text of their own, unlike a link's address.
 pub(super) fn colours(text: &str) -> impl Iterator<Item = &str> {
     let all = sequences(text).map(|range| &text[range]);
     all.filter(|sequence| !sequence.contains(']'))
@@ -42,12 +41,12 @@ pub(super) fn colours(text: &str) -> impl Iterator<Item = &str> {
 /// A text as a person sees it.
 pub(super) struct Plain {
     pub(super) text: String,
-    /// Where each part of it begins, here and in the text that it comes from.
+    /// The start of each part, here and in the original.
     parts: Vec<(usize, usize)>,
 }
 
 impl Plain {
-    /// Absent, the text holds no sequence.
+    /// `None` if the text contains no sequence.
     pub(super) fn of(whole: &str) -> Option<Self> {
         let mut plain = Self { text: String::new(), parts: Vec::new() };
         let mut at = 0;
@@ -69,7 +68,7 @@ impl Plain {
         }
     }
 
-    /// Where a part of it is in the text that it comes from.
+    /// The range of a part in the original.
     pub(super) fn origin(&self, part: &Range<usize>) -> Range<usize> {
         let origin = |at: usize| {
             let after = self.parts.partition_point(|(start, _)| *start <= at);

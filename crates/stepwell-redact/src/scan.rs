@@ -1,8 +1,8 @@
-//! Finds secrets in a text: the keywords of all rules in one pass, and a rule's expression where
-//! one of its keywords stands.
+//! Finds secrets in a text: one pass for the keywords of all rules, then a rule's expression at
+//! each of its keywords.
 //!
-//! Time grows with the text alone. A rule is tried at most once at each of its keywords, a rule does
-//! not look into a secret that it found itself, and one that reads a whole command reads it once.
+//! The time depends only on the length of the text. A rule is tried at most once at each keyword,
+//! never inside a secret that it found, and a rule that reads a whole command reads it once.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -17,40 +17,40 @@ use super::judge::{Around, decoded, is_chance, is_secret};
 use super::rules::{Before, Compiled, Reach, Value, is_telling, rules};
 use super::{lines, manifest};
 
-/// What every placeholder begins with.
+/// The beginning of every placeholder.
 pub(super) const PLACEHOLDER: &str = "[redacted:";
 
-/// A value that is longer is not looked into again by the rule that refused it: on one long line
-/// each of many values may go to the line's end.
+/// A rule does not search again inside a longer value that it rejected: otherwise many values on
+/// one long line would each be read to the end of the line.
 const LONG_VALUE: usize = 1 << 10;
 
-/// What ends a shell's command.
+/// Characters that end a shell command.
 const COMMAND_ENDS: [char; 4] = ['\n', '|', ';', '&'];
 
-/// What a scan found in a text.
+/// The result of a scan.
 #[derive(Default)]
 pub(super) struct Scan {
     hits: Vec<Hit>,
-    /// Did any expression match, even if the value is no secret?
+    /// Did any expression match, even if its value is not a secret?
     pub(super) matched: bool,
-    /// How far each rule has read; empty as long as none was tried.
+    /// How far each rule has read; empty until one is tried.
     read: Vec<usize>,
 }
 
-/// A secret, or a placeholder, that a rule found.
+/// A secret or a placeholder that a rule found.
 struct Hit {
-    /// Where the match begins: at the secret, or at the words in front of it.
+    /// The start of the match: the secret, or the words in front of it.
     start: usize,
     secret: Range<usize>,
     value: Value,
-    /// Of two rules that find the same the one with the smaller number names it.
+    /// The rule's number. If two rules find the same secret, the lower number wins.
     order: usize,
     name: &'static str,
 }
 
 impl Hit {
-    /// Of hits that begin at the same place the first one names the secret: a shape says more than
-    /// the words in front, and of words the longest say the most.
+    /// Of several hits at one place the first in this order names the secret: a shape beats the
+    /// words in front, and longer words beat shorter ones.
     fn rank(&self) -> (usize, bool, Reverse<usize>, usize, usize) {
         let (sure, others) = match self.value.is_sure() {
             true => (self.start, 0),
@@ -69,7 +69,7 @@ pub(super) struct Span {
     pub(super) name: &'static str,
 }
 
-/// Values that are secret themselves, such as the keys in use.
+/// Configured secret values, such as the keys in use.
 pub(super) struct Given {
     values: AhoCorasick,
     names: Vec<&'static str>,
@@ -83,13 +83,13 @@ impl Given {
     }
 }
 
-/// The keywords of all rules, and what each of them is for.
+/// The keywords of all rules, and their uses.
 struct Keywords {
     automaton: AhoCorasick,
     uses: Vec<Use>,
 }
 
-/// What a keyword is for.
+/// The use of a keyword.
 enum Use {
     Placeholder,
     Manifest,
@@ -121,13 +121,13 @@ static KEYWORDS: LazyLock<Keywords> = LazyLock::new(|| {
     Keywords { automaton, uses }
 });
 
-/// Can a text hold a secret at all?
+/// Could a text contain a secret?
 pub(super) fn may_match(text: &str, given: Option<&Given>) -> bool {
     KEYWORDS.automaton.is_match(text) || given.is_some_and(|given| given.values.is_match(text))
 }
 
 impl Scan {
-    /// Reads a text.
+    /// Scans a text.
     pub(super) fn of(text: &str, given: Option<&Given>) -> Self {
         let (mut scan, mut is_manifest) = (Self::default(), false);
         for found in KEYWORDS.automaton.find_overlapping_iter(text) {
@@ -150,14 +150,14 @@ impl Scan {
         scan
     }
 
-    /// Reads a text that may be a part of a file: lines in it may be a key's.
+    /// Scans a text that may be a part of a file, with lines of a key.
     pub(super) fn with_lines(mut self, text: &str) -> Self {
         let found = lines::ranges(text).into_iter();
         found.for_each(|range| self.add_certain(range, lines::NAME));
         self
     }
 
-    /// Did a rule find something?
+    /// Did this rule find something?
     #[cfg(test)]
     pub(super) fn is_by(&self, rule: usize) -> bool {
         self.hits.iter().any(|hit| hit.order == rule + 1)
@@ -167,7 +167,7 @@ impl Scan {
         let behind = &text[start + PLACEHOLDER.len()..];
         let longest = behind.floor_char_boundary(super::LONGEST_NAME + 1);
         let Some(len) = behind[..longest].find(']') else { return };
-        // In brackets around anything else a secret could hide.
+        // Brackets around any other text could hide a secret.
         let Some(name) = super::names().find(|name| *name == &behind[..len]) else { return };
         let secret = start..start + PLACEHOLDER.len() + len + 1;
         self.matched = true;
@@ -180,7 +180,7 @@ impl Scan {
         self.hits.push(hit);
     }
 
-    /// Tries a rule at one of its keywords, if what is in front of it allows that.
+    /// Tries a rule at one of its keywords, if the text in front allows it.
     fn look(&mut self, text: &str, rule: usize, keyword: Range<usize>) {
         let at = keyword.start;
         let (before, last) = (&text[..at], text.as_bytes()[..at].last());
@@ -190,7 +190,7 @@ impl Scan {
             Before::Word => edge::is_word_start(before).then_some(attempt),
             Before::Prefix => {
                 let is_within = !edge::is_word_start(before);
-                // A dash joins words: `task-`.
+                // A hyphen joins words: `task-`.
                 let is_joined = text[keyword].ends_with('-') && last != Some(&b'_');
                 (!is_within || !is_joined).then_some(Attempt { is_within, ..attempt })
             }
@@ -208,7 +208,7 @@ impl Scan {
                 if behind > start && self.finds(text, Attempt { start: behind, ..attempt }) {
                     return;
                 }
-                // What looks like an escape may be the secret's own first letter.
+                // An apparent escape may be the secret's own first letter.
                 Some(Attempt { start, ..attempt })
             }
         };
@@ -217,7 +217,7 @@ impl Scan {
         }
     }
 
-    /// Tries a rule at a place, and forgets it if nothing is found.
+    /// Tries a rule at a place. Returns whether it found something.
     fn finds(&mut self, text: &str, attempt: Attempt) -> bool {
         let rule = attempt.rule;
         let (found, read) = (self.hits.len(), self.read.get(rule).copied().unwrap_or(0));
@@ -240,7 +240,7 @@ impl Scan {
         }
         match attempt.outcome(text) {
             Outcome::No { read: end } => *read = end,
-            // A value that is no secret itself may hold one. A long one is read once.
+            // A rejected value may contain a secret. A long one is read only once.
             Outcome::Value(value) => {
                 self.matched = true;
                 let is_long = value.len() > LONG_VALUE;
@@ -259,7 +259,7 @@ impl Scan {
         let mut tried = BTreeSet::new();
         loop {
             let (spans, found) = (self.merged(), self.hits.len());
-            // A secret that begins where another one ends is not hidden by it.
+            // A secret directly after another one counts as the beginning of a word.
             for end in spans.iter().map(|span| span.range.end) {
                 if tried.insert(end) {
                     self.hits.extend(words_at(text, end));
@@ -271,18 +271,18 @@ impl Scan {
         }
     }
 
-    /// The hits without overlaps, and without placeholders.
+    /// The hits without overlaps and placeholders.
     fn merged(&mut self) -> Vec<Span> {
         self.hits.sort_by_key(Hit::rank);
         let mut merged: Vec<(Range<usize>, Value, &'static str)> = Vec::new();
-        // Where the last value begins that only the words in front make a secret.
+        // The start of the last value that only the words in front of it identify.
         let mut judged = None;
         for Hit { secret, value, name, .. } in &self.hits {
             if !value.is_sure() && judged.replace(secret.start) == Some(secret.start) {
                 continue;
             }
             match merged.last_mut().filter(|(last, ..)| secret.start < last.end) {
-                // What an earlier redaction left stays, unless it is a part of something larger.
+                // An earlier placeholder stays, unless it is part of a larger secret.
                 Some((last, Value::Placeholder, _)) if secret.end <= last.end => {}
                 Some((last, known, named)) => {
                     if *known == Value::Placeholder {
@@ -298,8 +298,8 @@ impl Scan {
     }
 }
 
-/// Spans of several scans as one list, in order and without overlaps. The first one names what it
-/// shares with others.
+/// The spans of several scans as one list, in order and without overlaps. The first of two
+/// overlapping spans names them.
 pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| (span.range.start, Reverse(span.range.end)));
     let mut joined: Vec<Span> = Vec::new();
@@ -312,24 +312,24 @@ pub(super) fn joined(mut spans: Vec<Span>) -> Vec<Span> {
     joined
 }
 
-/// A rule, tried at a place.
+/// A rule tried at a place.
 #[derive(Clone, Copy)]
 struct Attempt {
     rule: usize,
     start: usize,
-    /// How long the keyword is that stands there.
+    /// The length of the keyword there.
     keyword: usize,
-    /// Does it stand within a word?
+    /// Is it inside a word?
     is_within: bool,
 }
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 enum Outcome {
-    /// The rule does not match, nor does it up to there.
+    /// The rule does not match, here or anywhere up to this position.
     No {
         read: usize,
     },
-    /// It matches, and the value is no secret.
+    /// It matches, but the value is not a secret.
     Value(Range<usize>),
     Secret(Hit),
 }
@@ -338,12 +338,12 @@ impl Attempt {
     fn outcome(self, text: &str) -> Outcome {
         let (compiled, rest) = (&rules()[self.rule], &text[self.start..]);
         let rule = compiled.rule;
-        // Where no flag follows a program, none follows another one in the same command.
+        // If no flag follows the program, none follows in the rest of the command.
         let read = match rule.reach {
             Reach::Text => self.start,
             Reach::Command => self.start + rest.find(COMMAND_ENDS).unwrap_or(rest.len()),
         };
-        // Most do not match, and that is known without the groups.
+        // Most do not match, which is cheaper to find out without groups.
         let regex = compiled.regex();
         let captures = regex.is_match(rest).then(|| regex.captures(rest)).flatten();
         let Some(captures) = captures else {
@@ -366,11 +366,11 @@ impl Attempt {
         }
     }
 
-    /// A secret of which only the front is there, enough to look like chance.
+    /// A truncated secret whose visible part looks random.
     fn cut_short(self, text: &str) -> Option<Hit> {
         let (before, rest) = text.split_at(self.start);
         let keyword = rest.get(..self.keyword)?;
-        // One without a sign may stand by chance in what is written in base64.
+        // In base64, a keyword of letters and digits may occur by chance.
         let is_plain = keyword.bytes().all(|byte| byte.is_ascii_alphanumeric());
         if self.is_within || !is_telling(keyword) || (is_plain && !edge::is_word_start(before)) {
             return None;
@@ -386,7 +386,7 @@ impl Attempt {
     }
 }
 
-/// What the rules that ask for the beginning of a word find at a place where one is sure to begin.
+/// The hits of the rules that need the beginning of a word, at a place where one certainly begins.
 fn words_at(text: &str, start: usize) -> impl Iterator<Item = Hit> {
     let rest = &text.as_bytes()[start..];
     let begins = |keyword: &&Cow<'static, str>| {

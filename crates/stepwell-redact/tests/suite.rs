@@ -1,11 +1,11 @@
-//! The rules, by what vendors document of their secrets, and by what only looks like one.
+//! Tests the rules against vendors' documented secrets, and against similar harmless texts.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use std::borrow::Cow;
 
 use stepwell_redact::Redactor;
 
-/// Characters of a token. Put together here, so that no file of ours holds one.
+/// Characters of a token. Built at run time, so that this file contains no secret.
 fn token(len: usize) -> String {
     "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zZ".chars().cycle().take(len).collect()
 }
@@ -67,7 +67,7 @@ fn secrets_are_known_by_the_forms_that_their_vendors_document() {
             let text = format!("{before}{secret}{after}");
             let expected = format!("{before}[redacted:{rule}]{after}");
             let redacted = redactor.redact(&text);
-            // A full stop may be part of some tokens.
+            // Some tokens may contain a full stop.
             assert!(
                 redacted == expected || redacted == expected.trim_end_matches('.'),
                 "{redacted}"
@@ -142,7 +142,7 @@ fn what_stands_around_a_secret_makes_it_one() {
     );
 }
 
-/// Letters and digits by chance, the same ones each time.
+/// Random letters and digits, the same ones each time.
 struct Chance(u64);
 
 impl Chance {
@@ -268,7 +268,8 @@ fn code_and_prose_about_tokens_is_left_alone() {
     }
 }
 
-/// Where a password of letters alone is known, since only shells and files of variables write so.
+/// Forms in which a password of letters alone is recognised, because only shells and environment
+/// files use them.
 const LETTERS: [(&str, bool); 16] = [
     ("DB_PASSWORD=@\n", true),
     ("DB_PASS=@ ./run", true),
@@ -331,7 +332,7 @@ fn json_stays_json() {
     assert_eq!(redactor.redact_json("{\"a\": \"b\"}"), None);
 }
 
-/// Where people and programs put keys. `@` is the key.
+/// Places where people and programs write keys. `@` is the key.
 const PLACES: [&str; 12] = [
     "OPENAI_KEY=@\n",
     "export KEY='@'\n",
@@ -347,7 +348,7 @@ const PLACES: [&str; 12] = [
     "my key is @, keep it",
 ];
 
-/// Where a password stands that has no form of its own; the last ones say nothing of what it is.
+/// Places of passwords without a shape; the last ones do not identify them.
 const PASSWORDS: [(&str, bool); 31] = [
     ("vercel --token @", true),
     ("tool --api-key @ list", true),
@@ -382,7 +383,7 @@ const PASSWORDS: [(&str, bool); 31] = [
     ("pin: @", false),
 ];
 
-/// The figures are in docs/run.md.
+/// docs/run.md quotes these figures.
 #[test]
 fn of_a_corpus_of_our_own_it_is_known_what_is_found_and_what_is_missed() {
     let redactor = Redactor::default();
@@ -436,7 +437,7 @@ fn what_only_resembles_a_file_with_secrets_is_left_alone() {
     let redactor = Redactor::default();
     let address = format!("{}a", "3dE5gH7jK9mN1pQ2rS4tU6vW8xYaB".repeat(2));
     for text in [
-        // Base64 without a colon in it, of a certificate, and of prose.
+        // Base64 of a text without a colon, of a certificate, and of prose.
         "{\"auths\":{\"ghcr.io\":{\"auth\":\"aGVsbG8gd29ybGQ=\"}}}",
         "client-certificate-data: CERT\n",
         "it says PROSE.",

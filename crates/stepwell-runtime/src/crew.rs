@@ -7,7 +7,7 @@ use stepwell::error::Listing;
 use stepwell::log::Head;
 use stepwell::model::Effect;
 use stepwell::{Created, Remedy};
-use stepwell_agent::run::{Dispatcher, Setup, SubagentRecord, SubagentRequest, SubagentSetup};
+use stepwell_agent::run::{Dispatcher, Setup, SubagentRequest, SubagentSetup};
 use stepwell_agent::selection::select;
 use stepwell_agent::tool::{self, Isolation, Tool};
 
@@ -96,7 +96,7 @@ impl Prepared {
         if let Some(set) = head.phases {
             tools.push(tool::phases(set));
         }
-        let isolation = SubagentRecord::of(head).map(|record| record.isolation);
+        let isolation = head.facts.subagent.as_ref().map(|record| record.isolation);
         // A subagent that is resumed by hand may do what it might before.
         if isolation == Some(Isolation::ReadOnly) {
             tools.retain(|tool| tool.effect() == Effect::Pure);

@@ -15,11 +15,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell::SessionId;
-use stepwell::model::{Answer, Mode, Money, PhaseSet, Scope};
+use stepwell::model::{Answer, Mode, Money, PhaseSet};
 
 pub use launch::{Launcher, Program};
-pub use perform::{Performed, rewind_answer, rewind_asked};
+pub use perform::Performed;
 
+use crate::command::MoveCommand;
 use crate::error::ErrorKind;
 use crate::request::{FlowOptions, Given, RunOptions};
 use stepwell_agent::run::Patience;
@@ -136,28 +137,8 @@ impl From<TypedAnswer> for Given {
 pub struct DetachedRewind {
     /// The session.
     pub session: SessionId,
-    /// What is done.
-    pub to: RewindTo,
-    /// What is moved.
-    pub scope: Scope,
-    /// Are files overwritten that someone else changed since?
-    pub force: bool,
-    /// Is only said what would be done?
-    pub dry_run: bool,
-}
-
-/// Where a rewind leads.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RewindTo {
-    /// To a point: a seq, a checkpoint's name, or `-N` for N steps back.
-    Point(String),
-    /// To what the user said last: all that was done about it is taken back.
-    LastWords,
-    /// The last rewind is taken back.
-    Undo,
-    /// The last undo is taken back.
-    Redo,
+    /// Where to, and what is moved.
+    pub command: MoveCommand,
 }
 
 /// How a run works, where it is not as the configuration says.

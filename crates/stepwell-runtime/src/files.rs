@@ -5,13 +5,13 @@ use std::sync::Arc;
 use stepwell::backend::Login;
 use stepwell::error::Action;
 use stepwell::log::Head;
+use stepwell::log::Redactor;
 use stepwell::model::Who;
 use stepwell::store::query::{Filter, Query};
 use stepwell::trust::Runs;
 use stepwell::{
     Error as StoreError, Remedy, Seq, Session, SessionId, SessionInfo, Stepwell, Store,
 };
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::tool::ToolEnv;
 use stepwell_files::capture::Limits;
 use stepwell_files::rewind::{self, Foreign};

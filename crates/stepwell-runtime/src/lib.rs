@@ -13,6 +13,7 @@
 mod answer;
 mod ask_again;
 mod attach;
+pub mod command;
 mod compact;
 mod context;
 mod context_usage;

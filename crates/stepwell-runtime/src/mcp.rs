@@ -7,13 +7,13 @@ use std::time::Duration;
 
 use stepwell::Remedy;
 use stepwell::error::Listing;
+use stepwell::log::Redactor;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::{
     Address, DEFAULT_START, KeptServers, Program, Reach, Server, ServerName, Servers, Starting,
 };
 use stepwell_agent::provider::name::KeySource;
 use stepwell_agent::provider::remote::Key;
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::selection::{MOST_TOOLS, Selection, select};
 use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_workspace::config::{McpConfig, McpReach, WORKSPACE};

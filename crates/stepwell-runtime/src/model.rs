@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use stepwell::Remedy;
 use stepwell::log::Head;
+use stepwell::log::Redactor;
 use stepwell_agent::price::Prices;
 use stepwell_agent::price::USUAL_CONTEXT;
 use stepwell_agent::provider::name::{KeySource, ModelName, ProviderSpec, Providers};
@@ -15,7 +16,6 @@ use stepwell_agent::provider::remote::{Key, Protocol, Remote, Sampling};
 use stepwell_agent::provider::retry::{Patience, Retrying};
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{CallError, Fault, Provider};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Cost, Notice as Retry, RunEvent};
 use stepwell_postgres::Address;
 use stepwell_workspace::{RecentModelsFile, Workspace, prices};

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::log::Head;
+use stepwell::log::{RedactMessages as _, Redactor};
 use stepwell::model::{Change, Edited, Effect, Money, PhaseSet, Settings, Usage, Who};
 use stepwell::{Created, Message, NewEvent, Remedy, Session, SessionInfo, Stepwell};
 use stepwell_agent::agent::Agent;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::remote::Sampling;
-use stepwell_agent::redact::{RedactMessages as _, Redactor};
 use stepwell_agent::run::{Keeping, Setup};
 use stepwell_agent::tool::{Tool, ToolEnv};
 use stepwell_workspace::atomic_file::check_replaceable;

@@ -150,7 +150,7 @@ fn resume_in_order(request: &ResumeRequest, job: &mut Job) -> Result<RunReport> 
             runtime.tell_answered(session.id(), &gate)?;
         }
     }
-    work.mark_running(request, &session, &well, head)?;
+    work.mark_running(request, &session)?;
     work.run(request, session, head, job)
 }
 
@@ -382,13 +382,7 @@ impl Work {
 
     /// Records that the session runs again, and what it works with. One that is done stays as it
     /// is, even when it ended.
-    fn mark_running(
-        &mut self,
-        request: &ResumeRequest,
-        session: &Session,
-        well: &Stepwell,
-        head: &Head,
-    ) -> Result<()> {
+    fn mark_running(&mut self, request: &ResumeRequest, session: &Session) -> Result<()> {
         match self {
             Self::Agent(agent) if agent.is_done => Ok(()),
             Self::Agent(agent) => {
@@ -396,7 +390,7 @@ impl Work {
                 session.append_all(agent.prepared.remembered())?;
                 Ok(())
             }
-            Self::Flow(flow) => flow.mark_running(request, session, well, head),
+            Self::Flow(flow) => flow.mark_running(request, session),
         }
     }
 

@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
+use stepwell::log::Redactor;
 use stepwell::model::{Kind, Origin, Scope};
 use stepwell::store::Scrub;
 use stepwell::store::query::{Filter, Query, TrashScope};
 use stepwell::{Seq, Session, SessionId, Stepwell};
-use stepwell_agent::redact::Redactor;
 use stepwell_files::backups;
 use stepwell_files::history::History;
 use stepwell_files::plan::Others;
-use stepwell_files::rewind::{self, Done, Foreign};
+use stepwell_files::rewind::{self, Done, Foreign, Preview};
 use stepwell_files::rewind_history::{self, Asked};
 use stepwell_files::safe_path::Root;
 
@@ -65,6 +65,22 @@ impl Runtime {
             let_go(session, self)?;
         }
         Ok(done)
+    }
+
+    /// What a rewind would do.
+    ///
+    /// # Errors
+    /// If the session cannot be read, or its folder is gone.
+    pub fn preview_rewind(&self, session: &SessionId, asked: &Asked) -> Result<Preview> {
+        let well = self.workspace().open_existing(stepwell::sqlite::Access::Read)?;
+        let (head, redactor) = (well.info(session)?.head, Redactor::new([]));
+        let root = match asked.scope.moves_files() {
+            true => files::root(&head, self.workspace())?,
+            false => Root::new(PathBuf::new()),
+        };
+        let whose = files::Recorders::of(&well, session)?;
+        let site = files::site(&root, &redactor, &whose, self.workspace());
+        Ok(rewind::preview(&**well.store(), session, asked, &site)?)
     }
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use stepwell::SessionId;
+use stepwell::log::Redactor;
 use stepwell::model::Effect;
 use stepwell::sqlite::Access;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::mcp::{ServerName, Servers};
 use stepwell_agent::provider::name::KeySource;
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::selection::may_have;
 use stepwell_flow::History;
 use stepwell_flow::spec::Spec;
@@ -26,7 +26,7 @@ use crate::runtime::Runtime;
 use crate::trust::Trust;
 
 /// Which MCP servers are meant.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerQuery {
     /// Only those that this session can use; absent, all that are named here.
     pub session: Option<SessionId>,

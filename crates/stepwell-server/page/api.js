@@ -3,7 +3,7 @@
 
 const ROOT = '/api/v1';
 
-/** Why a request was not carried out, as the server says it (RFC 9457). */
+/** A failed request, as the server describes it (RFC 9457). */
 export class Problem extends Error {
   /** @param {{title: string, kind: string, status?: number, hint?: string, place?: string}} document */
   constructor(document) {
@@ -18,7 +18,7 @@ export class Problem extends Error {
 /** @type {Set<() => void>} */
 const loggedOut = new Set();
 
-/** Calls back whenever the server says that nobody is logged in. @param {() => void} callback */
+/** Calls back when the server says that the login is missing or over. @param {() => void} callback */
 export function onLoggedOut(callback) {
   loggedOut.add(callback);
   return () => loggedOut.delete(callback);
@@ -26,7 +26,7 @@ export function onLoggedOut(callback) {
 
 /** Where the key of the login is kept. Another port has the cookie of the login, but not this storage. */
 const KEY = 'stepwell-key';
-/** The key of a browser that keeps nothing. */
+/** The key, in a browser without storage. */
 let held = '';
 
 /** The key that goes with the cookie of the login. */
@@ -38,14 +38,14 @@ export function pageKey() {
   }
 }
 
-/** Keeps the key of a login; empty, forgets it. @param {string} key */
+/** Stores the key of a login; an empty one is removed. @param {string} key */
 export function keepKey(key) {
   held = key;
   try {
     if (key) window.localStorage.setItem(KEY, key);
     else window.localStorage.removeItem(KEY);
   } catch {
-    // It counts as long as the tab is open.
+    // Then it lasts as long as the tab is open.
   }
   keyChanged.forEach((callback) => callback());
 }
@@ -53,14 +53,14 @@ export function keepKey(key) {
 /** @type {Set<() => void>} */
 const keyChanged = new Set();
 
-/** Calls back whenever somebody logs in or out, in this tab or another one. @param {() => void} callback */
+/** Calls back after a login or logout, in this tab or another one. @param {() => void} callback */
 export function onKeyChange(callback) {
   keyChanged.add(callback);
 }
 
 window.addEventListener('storage', (event) => {
   if (event.key !== KEY && event.key !== null) return;
-  // Somebody logged out in another tab: nothing of what this one shows stays.
+  // A logout in another tab also clears this one.
   if (pageKey()) keyChanged.forEach((callback) => callback());
   else window.location.replace('/');
 });
@@ -76,7 +76,7 @@ export function address(path, query = {}) {
   return `${ROOT}${path}${text ? `?${text}` : ''}`;
 }
 
-/** Asks, and gives the answer if it is no refusal. @param {string} where @param {RequestInit} options */
+/** Sends a request, and returns the answer. Throws a Problem on failure. @param {string} where @param {RequestInit} options */
 async function ask(where, options) {
   let response;
   const headers = { ...options.headers, 'X-Stepwell-Key': pageKey() };
@@ -99,13 +99,13 @@ async function ask(where, options) {
   );
 }
 
-/** Asks for JSON. @param {string} where @param {RequestInit} options */
+/** Requests JSON. @param {string} where @param {RequestInit} options */
 async function send(where, options) {
   const response = await ask(where, options);
   return response.status === 204 ? null : response.json().catch(() => null);
 }
 
-/** Saves a file of the server. A link would not send the key. @param {string} path @param {Record<string, any>} [query] */
+/** Downloads a file. A plain link would not send the key. @param {string} path @param {Record<string, any>} [query] */
 export async function save(path, query) {
   const response = await ask(address(path, query), {});
   const name = /filename="([^"]+)"/.exec(response.headers.get('Content-Disposition') ?? '')?.[1];
@@ -113,7 +113,7 @@ export async function save(path, query) {
   link.href = URL.createObjectURL(await response.blob());
   link.download = name ?? 'stepwell';
   link.click();
-  // The browser has taken it by then.
+  // By then the browser has read it.
   setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
@@ -128,8 +128,8 @@ export function get(path, query, signal) {
 }
 
 /**
- * Changes something. The header tells the server that a page of its own asks; with a key, it is done
- * once however often it is sent.
+ * Changes something. The header shows that the request comes from the server's own page. With a key,
+ * repeating the request has no further effect.
  * @param {'POST' | 'PATCH' | 'DELETE'} method
  * @param {string} path
  * @param {object} [body]
@@ -145,7 +145,7 @@ export function change(method, path, body = {}, query, key) {
   return send(address(path, query), { method, headers, body: JSON.stringify(body) });
 }
 
-/** Gives a key for what is sent: the same one until something else is. */
+/** Returns a key for a request: the same one while the request is repeated. */
 export function keyOf() {
   let last = '';
   let key = '';
@@ -161,7 +161,7 @@ export function sessionPath(id, rest = '') {
   return `/sessions/${encodeURIComponent(id)}${rest}`;
 }
 
-/** Has a session go on. @param {string} store @param {string} id @param {{say?: string}} [how] */
+/** Resumes a session. @param {string} store @param {string} id @param {{say?: string}} [how] */
 export function resumeSession(store, id, how = {}) {
   return change('POST', sessionPath(id, '/resume'), how, { store });
 }

@@ -16,7 +16,7 @@ import { Inbox } from './screens/inbox.js';
 import { Login, logIn } from './screens/login.js';
 import { Sessions } from './screens/sessions.js';
 
-/** Screens that are there at once, and those that are loaded when they are first shown. */
+/** Screens that are loaded at once, and screens that are loaded when first shown. */
 const SCREENS = /** @type {Record<string, any>} */ ({ inbox: Inbox, sessions: Sessions, trash: Sessions });
 const LATER = /** @type {Record<string, () => Promise<any>>} */ ({
   session: () => import('./screens/session.js').then((it) => it.Session),
@@ -56,10 +56,10 @@ const PLACES = [
   ['cost', 'Cost'],
   ['health', 'Health'],
 ];
-/** Stores that came since are asked this often. */
+/** The interval of checks for new stores. */
 const LOOK_AGAIN = 15_000;
 
-/** Follows what changes. @param {boolean} isOnSession a screen follows its own session by itself */
+/** Follows changes. @param {boolean} isOnSession a session's screen follows its own session */
 function useChanges(isOnSession) {
   const home = homeStore()?.key;
   const several = state.stores.length > 1;
@@ -145,11 +145,11 @@ function Shell() {
     ${app.login && html`<div class="over"><${Login} onDone=${() => loadServer().then(announceChange)} /></div>`}`;
 }
 
-/** Logs in by the link, if it is one, then shows the page. */
+/** Logs in if the URL is a login link, then shows the page. */
 async function begin() {
   let problem = null;
   const code = window.location.pathname === '/login' ? window.location.hash.slice(1) : '';
-  // The code must stay in no history.
+  // The code must not stay in the history.
   if (window.location.pathname !== '/') window.history.replaceState(null, '', '/#/inbox');
   if (code)
     await logIn(code).catch((refused) => {

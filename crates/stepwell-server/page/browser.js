@@ -6,7 +6,7 @@ import { Dialog, toast } from './parts.js';
 import { useApp } from './state.js';
 import { nextTheme } from './theme.js';
 
-/** Nobody is told that they are out who is not; and what was shown is gone with it. */
+/** Shows the logout only after it succeeded; everything on the screen goes with it. */
 async function logOut() {
   try {
     await change('POST', '/logout');

@@ -10,7 +10,7 @@
  *   word?: string, text?: string, body?: any, answer?: any}} Item
  */
 
-/** Kinds that are only the machinery of others. */
+/** Kinds that only support other events. */
 const SILENT = new Set([
   'tool_started',
   'tool_finished',
@@ -41,12 +41,12 @@ export class Conversation {
     /** @type {Map<string, Item>} */ this.callItems = new Map();
     /** @type {Map<string, Item>} */ this.gates = new Map();
     /** @type {Map<number, Item>} */ this.said = new Map();
-    /** What rewinds set aside. @type {{from: number, to: number}[]} */ this.aside = [];
-    /** The same before each move, by its seq. @type {Map<number, {from: number, to: number}[]>} */ this.before =
+    /** The ranges that rewinds set aside. @type {{from: number, to: number}[]} */ this.aside = [];
+    /** The ranges before each move, by its seq. @type {Map<number, {from: number, to: number}[]>} */ this.before =
       new Map();
     /** @type {string | null} */ this.open = null;
     /** @type {Set<string>} */ this.lanes = new Set();
-    /** Changes with every change, for those who draw it. */
+    /** A counter of changes, for redrawing. */
     this.version = 0;
   }
 
@@ -133,7 +133,7 @@ export class Conversation {
     this.#push(item);
   }
 
-  /** The last lines of a tool that runs. @param {string} lane @param {string} id @param {string} tail */
+  /** Shows the last lines of a running tool. @param {string} lane @param {string} id @param {string} tail */
   output(lane, id, tail) {
     const call = this.#call(lane, id);
     if (call) call.tail = tail;
@@ -157,7 +157,7 @@ export class Conversation {
       if (call.state === 'asked' || call.state === 'running') call.state = result.is_error ? 'failed' : 'done';
       return;
     }
-    // Its call is further up, where nothing is loaded yet.
+    // Its call is further up, in a part that is not loaded.
     const alone = {
       id: result.call_id,
       name: 'result',
@@ -232,7 +232,7 @@ export class Conversation {
     this.#setAside(seq, [...this.aside, { from: body.to + 1, to: seq - 1 }]);
   }
 
-  /** All is again as it was just before the move that is taken back. @param {Recorded} event */
+  /** Restores the state just before the move that is undone. @param {Recorded} event */
   #undone({ seq, body }) {
     const before = this.before.get(body.rewind?.of);
     if (before) this.#setAside(seq, [...before, { from: body.rewind.of + 1, to: seq - 1 }]);
@@ -257,7 +257,7 @@ export class Conversation {
   }
 }
 
-/** A short line for what is no part of what was said. @param {Recorded} event @returns {{word: string, text: string} | null} */
+/** A short line for an event that is not a message. @param {Recorded} event @returns {{word: string, text: string} | null} */
 function noteOf({ kind, body }) {
   switch (kind) {
     case 'created':
@@ -305,7 +305,7 @@ function noteOf({ kind, body }) {
   }
 }
 
-/** Who says a message: what a program injected in the user's name is not the user's. @param {any} message @returns {string} */
+/** The author of a message. A message that a program added in the user's name is not the user's. @param {any} message @returns {string} */
 export function speaker(message) {
   return message.role === 'user' && message.author === 'program' ? 'context' : message.role;
 }

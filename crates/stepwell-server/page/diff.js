@@ -48,7 +48,7 @@ export function allLines(kind, text) {
 }
 
 /**
- * A difference. One that somebody decides on is `whole`: no line and no character of it is left out.
+ * A diff. In an approval it is `whole`: every line and character is shown.
  * @param {{text?: string, lines?: Line[], label?: string, whole?: boolean}} props
  */
 export function Diff({ text = '', lines, label, whole }) {

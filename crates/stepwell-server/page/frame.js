@@ -1,5 +1,5 @@
 // @ts-check
-// What stands above every screen of a session: its name, how it stands, what can be done.
+// The header of every screen of a session: name, status, actions.
 import { html, useEffect, useRef, useState } from './html.js';
 import { change, get, resumeSession, save, sessionPath } from './api.js';
 import { useKeys } from './keys.js';
@@ -9,7 +9,7 @@ import { announceChange, isAsRecorded, storeName, useApp, useLoad } from './stat
 import { EditDialog, editSession, trashSession } from './screens/sessions.js';
 import { firstLine, modelName, plain, spent, tokens, words } from './text.js';
 
-/** A session in detail, kept up to date by whoever follows it. @param {string} store @param {string} id */
+/** A session in detail. Its followers keep it up to date. @param {string} store @param {string} id */
 export function useSession(store, id) {
   const load = useLoad((signal) => get(sessionPath(id), { store }, signal), [store, id], { live: true });
   const [newer, setNewer] = useState(/** @type {any} */ (null));
@@ -17,7 +17,7 @@ export function useSession(store, id) {
   return { ...load, data: newest(load.data, newer), merge: setNewer };
 }
 
-/** What a stream does not say of a session. */
+/** The details of a session that streams do not contain. */
 const DETAILS = [
   'with_subagents',
   'lanes',
@@ -30,14 +30,14 @@ const DETAILS = [
   'resumed_at',
 ];
 
-/** The newer of what was asked for and what the stream said. @param {any} asked @param {any} told */
+/** The newer one of the requested and the streamed state. @param {any} asked @param {any} told */
 function newest(asked, told) {
   if (!asked || !told || told.id !== asked.id || told.seq <= asked.seq) return asked;
   const kept = Object.fromEntries(DETAILS.filter((name) => name in asked).map((name) => [name, asked[name]]));
   return { ...told, ...kept };
 }
 
-/** Does somebody run it? A run that has ended may hold its lease for a moment longer. @param {any} session */
+/** Is it running? A run that has ended may keep its lease for a moment. @param {any} session */
 export function isHeld(session) {
   return session.status === 'running' || (session.status === 'paused' && Boolean(session.held_by));
 }
@@ -145,7 +145,7 @@ export function SessionFrame({ info, route, gone, children }) {
       onClose=${() => open('')} />`}`;
 }
 
-/** What is done less often. @param {{session: any, store: string, info: any, onClose: () => void}} props */
+/** The less common actions. @param {{session: any, store: string, info: any, onClose: () => void}} props */
 function MoreDialog({ session, store, info, onClose }) {
   const app = useApp();
   const [name, setName] = useState('');

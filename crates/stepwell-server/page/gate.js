@@ -1,5 +1,5 @@
 // @ts-check
-// A question that waits for a person: what would be done, in full, and the answers.
+// A question that waits for a person: the complete call, and the possible answers.
 import { html, useRef, useState } from './html.js';
 import { change, keyOf, resumeSession, sessionPath } from './api.js';
 import { allLines, Diff } from './diff.js';
@@ -10,7 +10,7 @@ import { toSession } from './route.js';
 import { stands, useStill } from './still.js';
 import { exact, firstLine, moment } from './text.js';
 
-/** The arguments of a call, if they can be read. @param {string} text */
+/** The arguments of a call, if they can be parsed. @param {string} text */
 export function readArguments(text) {
   try {
     const value = JSON.parse(text);
@@ -20,24 +20,24 @@ export function readArguments(text) {
   }
 }
 
-/** A text of any length, of which every character can be seen. @param {{text: string}} props */
+/** A text of any length, with every character visible. @param {{text: string}} props */
 function Whole({ text }) {
   return html`<${LongText} text=${text} render=${(/** @type {string} */ shown) => html`<pre class="plain" dir="auto"
     tabindex="0">${exact(shown)}</pre>`} />`;
 }
 
-/** Was a difference too long to be kept with the question? @param {string} detail */
+/** Was the diff too long to be recorded with the question? @param {string} detail */
 function isCut(detail) {
   return /\n… \d+ more lines?\s*$/.test(detail);
 }
 
-/** What a call would do, in full: nothing of it is left out, and nothing of it can hide. @param {{call: any}} props */
+/** The complete call: nothing is left out or hidden. @param {{call: any}} props */
 export function AskedCall({ call }) {
   const args = readArguments(call.arguments);
   if (!args || Array.isArray(args)) return html`<${Whole} text=${args ? JSON.stringify(args, null, 2) : call.arguments} />`;
   const { command, path, content, old_text: before, new_text: after, ...rest } = args;
   const others = /** @type {Record<string, any>} */ (rest);
-  /** Shows a text, or else keeps it with what is shown as it came. @param {string} name @param {any} value @param {(text: string) => any} show */
+  /** Shows a text; other values are shown as JSON. @param {string} name @param {any} value @param {(text: string) => any} show */
   const part = (name, value, show) => {
     if (typeof value === 'string') return show(value);
     if (value !== undefined) others[name] = value;
@@ -49,7 +49,7 @@ export function AskedCall({ call }) {
     part('path', path, (it) => html`<p class="path-line"><code class="path">${exact(it)}</code></p>`),
     call.detail && html`<${Diff} text=${call.detail} whole=${true} label="What would change" />`,
   ];
-  // The difference shows what the arguments would do, unless it was too long.
+  // The diff shows the effect of the arguments, unless it was too long.
   if (!call.detail || isCut(call.detail)) {
     if (call.detail) shown.push(html`<p class="note-line">The difference is too long to show. This is all of it:</p>`);
     if (typeof before === 'string' && typeof after === 'string') {
@@ -67,9 +67,9 @@ export function AskedCall({ call }) {
 }
 
 /**
- * Gives an answer to the very question that was shown, and has the session go on where nobody runs it.
+ * Answers exactly the question that was shown, and resumes the session if it is not running.
  * @param {import('./state.js').Gate} gate @param {{choice: string, reason?: string} | {text: string}} given
- * @param {string} key sent again because the reply was lost, it is the same answer
+ * @param {string} key a repeated request counts as the same answer
  */
 export async function giveAnswer(gate, given, key) {
   const store = gate.store;
@@ -87,7 +87,7 @@ export async function giveAnswer(gate, given, key) {
     toast({ text: 'It is on record, but it does not count here: whoever runs the session has to allow it. The question is asked again.' });
     return;
   }
-  // What a person stopped stays stopped, whatever is answered.
+  // A stopped session stays stopped after an answer.
   if (done.stopped) {
     const resume = async () => {
       await resumeSession(store, done.resume);
@@ -128,7 +128,7 @@ export function GateCard({ gate, task, inSession, stopped }) {
   const key = useRef(keyOf());
   const call = gate.call;
   const answer = async (/** @type {{choice: string, reason?: string} | {text: string}} */ given) => {
-    // A call is allowed only once all of it was shown.
+    // A call can only be allowed after all of it was shown.
     const unseen = 'choice' in given && isLeave(given.choice) && card.current?.querySelector('[data-more]');
     if (unseen) {
       unseen.scrollIntoView({ block: 'center' });
@@ -140,7 +140,7 @@ export function GateCard({ gate, task, inSession, stopped }) {
       setSending(true);
       await giveAnswer(gate, given, key.current(given));
     } catch (refused) {
-      // Somebody else was first: the card goes, so it is said below.
+      // Another answer came first. The card disappears, so a toast says so.
       if (/** @type {any} */ (refused).status === 409) toast({ problem: refused });
       else setProblem(refused);
       loadGates().catch(() => undefined);
@@ -224,7 +224,7 @@ export function GateCard({ gate, task, inSession, stopped }) {
     </article>`;
 }
 
-/** Lets a press through if it was aimed at this card. A key on a button has no place. @param {MouseEvent} event */
+/** Accepts a click only if it was aimed at this card. A key press has no position. @param {MouseEvent} event */
 function aimed(event) {
   const button = /** @type {HTMLElement} */ (event.target).closest('.actions button');
   if (!button || event.detail === 0 || stands(/** @type {HTMLElement} */ (event.currentTarget))) return;

@@ -1,5 +1,5 @@
 // @ts-check
-// A flow as a graph: its nodes in layers, and how each stands.
+// A flow as a graph: its nodes in layers, with their states.
 import { html } from './html.js';
 
 /** @typedef {{key: string, agent?: string | null, state: string, error?: string, answer?: string}} Node */
@@ -9,7 +9,7 @@ const [WIDTH, HEIGHT, GAP_X, GAP_Y] = [150, 44, 36, 14];
 /** Which layer each node is in: one behind the last of those before it. @param {string[]} keys @param {{from: string, to: string}[]} edges */
 export function layers(keys, edges) {
   /** @type {Map<string, number>} */ const layer = new Map(keys.map((key) => [key, 0]));
-  // A cycle would never settle: there are at most as many rounds as nodes.
+  // A cycle would loop for ever, so there are at most as many rounds as nodes.
   for (let round = 0; round < keys.length; round += 1) {
     let moved = false;
     for (const { from, to } of edges) {

@@ -1,11 +1,11 @@
 // @ts-check
 // The one stream of a browser. A browser opens six connections to a server, so its tabs share a
-// stream: this runs in a shared worker, or in the tab itself where there is none. It only passes
-// on: each tab knows the last event that it has, and asks again from there.
+// stream: this runs in a shared worker, or in the tab itself without one. It only forwards
+// events: each tab knows its last event, and requests the rest from there.
 
 /**
- * @typedef {{store: string, id: string, from: number}} Follow a session, and the first event that is wanted
- * @typedef {{key: string, follow: Follow[]} | null} Wish what a tab wants; null, it leaves
+ * @typedef {{store: string, id: string, from: number}} Follow a session, and the first requested event
+ * @typedef {{key: string, follow: Follow[]} | null} Wish a tab's request; null when the tab closes
  * @typedef {{up?: boolean, status?: number, name?: string, store?: string, session?: string, data?: any}} Told
  * @typedef {{postMessage: (told: Told) => void}} Port
  */
@@ -14,10 +14,10 @@ const FIRST_PAUSE = 300;
 const LONGEST_PAUSE = 5000;
 /** Tabs that open together share the first stream. */
 const GATHER = 30;
-/** The server says that it is there every 15 seconds. A stream that is silent for longer is broken. */
+/** The server sends a keep-alive every 15 seconds. A stream that is silent for longer is broken. */
 const SILENCE = 40_000;
 
-/** Reads server-sent events. One without a name only says that the server is there. @param {ReadableStream<Uint8Array>} body @param {(name: string, data: any) => void} onEvent @param {() => void} onBytes */
+/** Reads server-sent events. An event without a name is a keep-alive. @param {ReadableStream<Uint8Array>} body @param {(name: string, data: any) => void} onEvent @param {() => void} onBytes */
 async function read(body, onEvent, onBytes) {
   const reader = body.getReader();
   const decoder = new TextDecoder();
@@ -36,7 +36,7 @@ async function read(body, onEvent, onBytes) {
 }
 
 export class Hub {
-  /** What each tab wants. @type {Map<Port, {follow: Map<string, Follow>}>} */ #tabs = new Map();
+  /** The requests of the tabs. @type {Map<Port, {follow: Map<string, Follow>}>} */ #tabs = new Map();
   /** @type {AbortController | null} */ #open = null;
   #timer = 0;
   #silence = 0;
@@ -44,7 +44,7 @@ export class Hub {
   #up = false;
   #key = '';
 
-  /** Takes in what a tab wants. @param {Port} port @param {Wish} wish */
+  /** Stores a tab's request. @param {Port} port @param {Wish} wish */
   wish(port, wish) {
     if (!wish) {
       this.#tabs.delete(port);
@@ -55,12 +55,12 @@ export class Hub {
     const isOtherKey = wish.key !== this.#key;
     this.#key = wish.key;
     this.#tabs.set(port, { follow: new Map(wish.follow.map((it) => [`${it.store}/${it.id}`, it])) });
-    // A session that is followed already has gone on since: it is read again from where the tab is.
+    // A session that is already followed has new events since: the stream restarts from the tab's position.
     if (!this.#open || isOtherKey || wish.follow.length) this.#later(GATHER);
     else if (isNew) port.postMessage({ up: this.#up });
   }
 
-  /** Opens the stream anew in a while, unless that happens sooner anyway. @param {number} pause */
+  /** Reopens the stream after a pause, unless that happens earlier. @param {number} pause */
   #later(pause) {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.#begin(), pause);
@@ -79,7 +79,7 @@ export class Hub {
     for (const port of this.#tabs.keys()) port.postMessage(told);
   }
 
-  /** The address of all that is wanted, from the first event that any tab lacks. */
+  /** The URL for all requests, from the first event that any tab lacks. */
   #address() {
     /** @type {Map<string, number>} */ const wanted = new Map();
     for (const { follow } of this.#tabs.values())
@@ -109,7 +109,7 @@ export class Hub {
         await read(answer.body, (name, data) => this.#open === mine && this.#pass(name, data), heard);
       }
     } catch {
-      // It broke, or another one took its place.
+      // It broke, or was replaced.
     }
     if (this.#open !== mine) return;
     this.#close();

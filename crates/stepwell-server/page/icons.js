@@ -1,5 +1,5 @@
 // @ts-check
-// Small pictures of our own: fonts do not have them everywhere.
+// Our own icons, because not every system's fonts have them.
 import { html } from './html.js';
 
 const PATHS = /** @type {Record<string, string>} */ ({

@@ -69,7 +69,7 @@ export function KeyHelp({ onClose }) {
   <//>`;
 }
 
-/** Is somebody typing, or is a dialog open? @param {KeyboardEvent} event */
+/** Is a text field focused, or a dialog open? @param {KeyboardEvent} event */
 function isTaken(event) {
   if (event.altKey || event.defaultPrevented) return true;
   const target = /** @type {HTMLElement} */ (event.target);
@@ -80,8 +80,8 @@ function isTaken(event) {
 }
 
 /**
- * Listens to keys while a component is there: from the moment that it is drawn, so that no key is
- * lost on whoever is quick.
+ * Listens to keys while a component exists, from the moment it is drawn, so that no key is
+ * lost, however early it comes.
  * @param {Record<string, (event: KeyboardEvent) => void>} handlers by key; `g i` is a sequence, `Ctrl+z` is held
  * @param {any[]} depends
  */

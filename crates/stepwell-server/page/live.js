@@ -1,7 +1,6 @@
 // @ts-check
-// What comes from the server by itself. All tabs of a browser share one stream, which the hub keeps
-// open. What breaks is asked for again where it ended, so that nothing is missed and nothing comes
-// twice.
+// Events that the server sends. All tabs of a browser share one stream, which the hub keeps
+// open. A broken stream is resumed where it ended, so that no event is missed or repeated.
 import { get, onKeyChange, pageKey } from './api.js';
 import { Hub } from './hub.js';
 import { state } from './state.js';
@@ -11,9 +10,9 @@ import { state } from './state.js';
  * @typedef {{store: string, id: string, next: () => number, take: (told: Told) => void}} Followed
  */
 
-/** Events that come close together are handed on at once. */
+/** Events that arrive close together are delivered together. */
 const GATHER = 40;
-/** The hub passes on every 15 seconds that the server is there. A hub that is silent for longer was ended. */
+/** The hub forwards the server's keep-alive every 15 seconds. A hub that is silent for longer was ended. */
 const SILENCE = 90_000;
 
 /** Sessions that this tab follows. @type {Set<Followed>} */
@@ -24,13 +23,13 @@ const listeners = new Set();
 let port = null;
 let silence = 0;
 
-/** The shared worker's port; null, where a browser has none. */
+/** The shared worker's port; null in a browser without shared workers. */
 function sharedPort() {
   if (!('SharedWorker' in window)) return null;
-  // The policy of the page lets no text be the address of a script, but for this one.
+  // The page's policy allows no text as a script's URL except this one.
   workers ??= /** @type {any} */ (window).trustedTypes?.createPolicy('stepwell', { createScriptURL: () => '/hub.js' });
   const where = workers?.createScriptURL('') ?? '/hub.js';
-  // Tabs of an earlier version of the program go on with theirs.
+  // Tabs of an earlier version keep their own worker.
   const worker = new SharedWorker(where, { type: 'module', name: `stepwell ${state.server?.version}` });
   worker.onerror = () => connect(ownPort());
   worker.port.onmessage = ({ data }) => told(data);
@@ -38,7 +37,7 @@ function sharedPort() {
 }
 /** @type {any} */ let workers;
 
-/** A hub of this tab's own. A browser without shared workers, as on some phones, streams only to the tab that is shown. */
+/** A hub for this tab alone. In a browser without shared workers, as on some phones, only the visible tab streams. */
 function ownPort() {
   const hub = new Hub();
   const mine = { postMessage: told };
@@ -56,7 +55,7 @@ function connect(to) {
   tell();
 }
 
-/** Tells the hub what this tab wants: all of it, each time. */
+/** Sends this tab's complete request to the hub. */
 function tell() {
   if (!listeners.size && !followed.size) return;
   port ??= sharedPort() ?? ownPort();
@@ -77,7 +76,7 @@ function heard() {
 /** @param {Told} it */
 function told(it) {
   heard();
-  // A stream that fails does not show it, but a request does: the login may be over.
+  // A failed stream does not show the reason, but a request does: the login may be over.
   if (it.status === 401) get('/server').catch(() => undefined);
   for (const listener of [...listeners]) listener(it);
   for (const one of [...followed])
@@ -90,7 +89,7 @@ window.addEventListener('pagehide', () => port?.postMessage(null));
 onKeyChange(tell);
 
 /**
- * Follows a session behind an event.
+ * Follows a session after an event.
  * @param {{store: string, id: string, after: number}} which
  * @param {{onEvents: (events: any[]) => void, onPiece: (piece: any) => void, onInfo: (session: any) => void, onGone: () => void, onLink: (up: boolean) => void}} to
  */
@@ -109,7 +108,7 @@ export function followSession(which, to) {
   const handlers = {
     recorded: (event) => {
       if (event.seq <= last) return;
-      // A gap cannot be. If there is one, the session is asked for again from where it was whole.
+      // There should be no gap. If there is one, the session is requested again from before it.
       if (event.seq > last + 1) {
         tell();
         return;
@@ -118,7 +117,7 @@ export function followSession(which, to) {
       gathered.push(event);
       timer ||= setTimeout(flush, GATHER);
     },
-    // What is being said, and on no record yet. What was recorded before it goes first.
+    // A live piece that is not recorded yet. Earlier recorded events go first.
     delta: (piece) => {
       flush();
       to.onPiece(piece);

@@ -1,5 +1,5 @@
 // @ts-check
-// A session's log: what is loaded of it, and what comes. Loaded is always one stretch without gaps.
+// A session's log: its loaded part, and new events. The loaded part never has gaps.
 import { get, sessionPath } from './api.js';
 import { Conversation } from './conversation.js';
 import { followSession } from './live.js';
@@ -29,9 +29,9 @@ export class SessionLog {
     this.#id = id;
     this.#listener = listener;
     this.talk = new Conversation();
-    /** What is being said, by lane. @type {Map<string, Speech>} */
+    /** The current answers, by lane. @type {Map<string, Speech>} */
     this.speaking = new Map();
-    /** Changes with every piece that is said. */
+    /** Changes with every piece of an answer. */
     this.heard = 0;
     /** Is anything loaded? */
     this.ready = false;
@@ -52,7 +52,7 @@ export class SessionLog {
     return get(sessionPath(this.#id, '/events'), { store: this.#store, limit: PAGE, ...which });
   }
 
-  /** Loads the end, or what is around an event. @param {number | undefined} wanted */
+  /** Loads the end, or the part around an event. @param {number | undefined} wanted */
   async load(wanted) {
     const list = await this.#read(wanted ? { from: Math.max(wanted - PAGE / 4, 1) } : { order: 'newest' });
     if (this.#closed) return;
@@ -63,7 +63,7 @@ export class SessionLog {
     this.#reached(!wanted || !list.next);
   }
 
-  /** Loads what came before. */
+  /** Loads earlier events. */
   async earlier() {
     const list = await this.#read({ order: 'newest', to: this.first - 1 });
     this.#events = [...list.items.reverse(), ...this.#events];
@@ -71,7 +71,7 @@ export class SessionLog {
     this.#listener.onChange();
   }
 
-  /** Loads what came after, if the end is not loaded. */
+  /** Loads later events, if the end is not loaded. */
   async later() {
     const list = await this.#read({ from: this.last + 1 });
     this.#take(list.items);
@@ -91,7 +91,7 @@ export class SessionLog {
     this.#note(events);
   }
 
-  /** Notes which answers are whole: they take the place of what was shown of them. @param {Recorded[]} events */
+  /** Notes complete answers, which replace their pieces. @param {Recorded[]} events */
   #note(events) {
     for (const { kind, seq, body } of events) {
       if (kind !== 'message' || body.role !== 'assistant') continue;
@@ -100,7 +100,7 @@ export class SessionLog {
     }
   }
 
-  /** Takes in a piece of what is being said. @param {any} piece */
+  /** Adds a piece of an answer. @param {any} piece */
   #hear(piece) {
     const { lane, kind } = piece;
     if ((this.#answered.get(lane) ?? 0) > piece.after) return;
@@ -113,7 +113,7 @@ export class SessionLog {
     if (speech.text || speech.thinking) this.speaking.set(lane, speech);
     else this.speaking.delete(lane);
     this.heard += 1;
-    // Pieces come faster than anyone reads: they are drawn once for each frame.
+    // Pieces arrive faster than anyone reads, so they are drawn once a frame.
     this.#drawing ||= requestAnimationFrame(() => {
       this.#drawing = 0;
       this.#listener.onChange();
@@ -134,13 +134,13 @@ export class SessionLog {
         },
         onPiece: (piece) => this.#hear(piece),
         onInfo: (session) => {
-          // Whoever no longer runs says nothing more.
+          // A session that does not run has no current answer.
           if (session.status !== 'running') this.speaking.clear();
           this.#listener.onInfo(session);
         },
         onGone: this.#listener.onGone,
         onLink: (up) => {
-          // What was said meanwhile comes again from its beginning, if it is still being said.
+          // A current answer is sent again from its beginning.
           if (up) this.speaking.clear();
           this.#listener.onLink(up);
         },

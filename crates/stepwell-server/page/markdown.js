@@ -33,7 +33,7 @@ function block(lines, at, depth) {
   if (fence) return code(lines, at, fence[1]);
   const heading = HEADING.exec(line);
   if (heading) {
-    // The page has headings of its own: those of a text stand below them.
+    // Headings of a text rank below the page's own.
     const level = Math.min(heading[1].length + 3, 6);
     return [html`<${`h${level}`} class=${`h${heading[1].length}`}>${inline(heading[2])}<//>`, at + 1];
   }
@@ -121,7 +121,7 @@ function paragraph(lines, at) {
   return [html`<p>${inline(lines.slice(at, end).join('\n'))}</p>`, end];
 }
 
-// One alternative each, all of them bounded: a text of any kind is read in one pass.
+// Each alternative is bounded, so that any text is read in one pass.
 const INLINE =
   /(`+)([^`]{1,2000}?)\1(?!`)|\*\*([^*\n]{1,1000})\*\*|__([^_\n]{1,1000})__|(?<![\w*])\*([^*\n]{1,1000})\*(?![\w*])|(?<![\w_])_([^_\n]{1,1000})_(?![\w_])|~~([^~\n]{1,1000})~~|!?\[([^\]\n]{0,500})\]\(([^)\s]{1,2000})\)|(https?:\/\/[^\s<>()"'`]{1,2000})/g;
 

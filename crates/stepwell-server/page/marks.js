@@ -1,5 +1,5 @@
 // @ts-check
-// The marks of a session's log: where something began, was asked, named, shortened or moved back.
+// The marks of a session's log: steps, questions, checkpoints, compactions and rewinds.
 import { get, sessionPath } from './api.js';
 import { speaker } from './conversation.js';
 
@@ -39,7 +39,7 @@ function nameOf({ kind, body }) {
   }
 }
 
-/** All marks. Asked of the server, or else found in the log. @param {string} store @param {string} id @param {AbortSignal} signal @returns {Promise<Mark[]>} */
+/** All marks: requested from the server, or else found in the log. @param {string} store @param {string} id @param {AbortSignal} signal @returns {Promise<Mark[]>} */
 export async function loadMarks(store, id, signal) {
   const told = await get(sessionPath(id, '/marks'), { store }, signal).catch(() => null);
   if (told) return told.items;
@@ -56,7 +56,7 @@ export async function loadMarks(store, id, signal) {
   }
 }
 
-/** How marks are drawn: the height of their line, and whether the keys stop there. */
+/** How marks are drawn: the height of their lines, and whether the keyboard stops at them. */
 export const LOOK = /** @type {Record<string, {word: string, tall: number}>} */ ({
   message: { word: 'message of yours', tall: 14 },
   step: { word: 'step', tall: 7 },

@@ -16,7 +16,7 @@ export function isNotifying() {
 /** @param {boolean} on */
 export async function setNotifying(on) {
   const isAllowed = on && (await Notification.requestPermission()) === 'granted';
-  // Some browsers allow it and then refuse: whoever switches it on sees at once whether it works.
+  // Some browsers allow notifications and then refuse to show them, so the first one is shown at once.
   const may = isAllowed && shown('Stepwell tells you here when something waits.', { tag: 'stepwell' }) !== null;
   localStorage.setItem(KEY, may ? 'on' : 'off');
   return may;
@@ -34,7 +34,7 @@ function shown(title, options) {
 /** @type {Set<string> | null} */
 let known = null;
 
-/** Tells of questions that are new since the last time. @param {import('./state.js').Gate[]} gates */
+/** Notifies about questions that are new since the last call. @param {import('./state.js').Gate[]} gates */
 export function notify(gates) {
   const names = new Set(gates.map(gateName));
   const fresh = known ? gates.filter((gate) => !known?.has(gateName(gate))) : [];

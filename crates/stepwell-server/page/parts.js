@@ -3,7 +3,7 @@
 import { html, useEffect, useLayoutEffect, useRef, useState } from './html.js';
 import { age, bytes, moment, plain, words } from './text.js';
 
-/** How a session stands, in a word. What a person stopped was not cut off. @param {any} session */
+/** A session's status in a word. A session that a person stopped is not "interrupted". @param {any} session */
 export function statusWord(session) {
   return session.stopped ? 'stopped' : words(session.status);
 }
@@ -21,7 +21,7 @@ export function Age({ at }) {
   return html`<time datetime=${at} title=${moment(at)}>${age(at)}</time>`;
 }
 
-/** What the server refused, and what to do about it. @param {{problem: any, retry?: () => void}} props */
+/** A failed request, and what to do about it. @param {{problem: any, retry?: () => void}} props */
 export function ProblemNote({ problem, retry }) {
   if (!problem) return null;
   return html`<div class="problem" role="alert">
@@ -43,7 +43,7 @@ export function Empty({ title, children }) {
   return html`<div class="empty"><p class="empty-title">${title}</p>${children}</div>`;
 }
 
-/** What stands where something is still loading. @param {{what?: string}} props */
+/** A placeholder while something is loading. @param {{what?: string}} props */
 export function Loading({ what = 'Loading' }) {
   return html`<p class="loading" role="status">${what}…</p>`;
 }
@@ -73,7 +73,7 @@ export function LongText({ text, render, first = FIRST }) {
  */
 export function Dialog({ title, onClose, children, wide }) {
   const element = useRef(/** @type {HTMLDialogElement | null} */ (null));
-  // As it is drawn: the next key is the dialog's, however soon it comes.
+  // Opened as it is drawn, so that the next key reaches the dialog, however soon it comes.
   useLayoutEffect(() => {
     const before = /** @type {HTMLElement | null} */ (document.activeElement);
     const dialog = element.current;
@@ -81,7 +81,7 @@ export function Dialog({ title, onClose, children, wide }) {
     const first = /** @type {HTMLElement | null} */ (dialog?.querySelector('[autofocus], input, textarea, select'));
     first?.focus();
     return () => {
-      // What lies behind an open dialog takes no focus.
+      // Elements behind an open dialog cannot take the focus.
       dialog?.close();
       before?.focus?.();
     };
@@ -101,7 +101,7 @@ export function Dialog({ title, onClose, children, wide }) {
 /**
  * A button that is busy while its work is under way, and shows why it failed.
  * @param {{onPress: () => Promise<any> | void, children?: any, class?: string, disabled?: boolean, waits?: boolean, title?: string, label?: string}} props
- *   waits: it is shown, and cannot be meant yet
+ *   waits: it is shown, but cannot be pressed yet
  */
 export function Act({ onPress, children, class: look = '', disabled, waits, title, label }) {
   const [busy, set] = useState(false);
@@ -131,12 +131,12 @@ export function Field({ label, hint, children }) {
 /** @type {(toast: Toast) => void} */
 let show = () => undefined;
 
-/** Says something for a moment, below everything. @param {Toast} it */
+/** Shows a message for a moment, at the bottom. @param {Toast} it */
 export function toast(it) {
   show(it);
 }
 
-/** How long it is said. What can be undone stays longer. */
+/** How long it is shown. A message with an undo action stays longer. */
 const SHORT = 5000;
 const LONG = 12_000;
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Plots, as SVG of our own. Each has the same numbers as a table, for those who cannot see it.
+// Plots in SVG. Each also has its numbers as a table, for screen readers.
 import { html } from './html.js';
 import { money } from './text.js';
 

@@ -1,5 +1,5 @@
 // @ts-check
-// Where in the page we are: the part of the address behind '#'.
+// The current place in the page: the part of the URL after '#'.
 import { useEffect, useState } from './html.js';
 
 /**

@@ -8,7 +8,7 @@ import { go, toSession } from './route.js';
 import { askStores, storeName, useApp } from './state.js';
 import { highlight, words } from './text.js';
 
-/** How long we wait for the next letter. */
+/** How long to wait for the next letter. */
 const PAUSE = 160;
 
 export function Search() {

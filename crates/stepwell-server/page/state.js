@@ -1,5 +1,5 @@
 // @ts-check
-// What the whole page knows: who is logged in, which stores there are, what waits.
+// The state of the whole page: login, stores, open questions.
 import { useEffect, useRef, useState } from './html.js';
 import { get } from './api.js';
 
@@ -15,10 +15,10 @@ import { get } from './api.js';
 export const state = {
   /** @type {any} */ server: null,
   /** @type {Store[]} */ stores: [],
-  /** The longest waiting first: a new one moves none. @type {Gate[]} */ gates: [],
-  /** Stores whose questions are not known. @type {Failed[]} */ silent: [],
-  /** Is the server within reach? */ online: true,
-  /** Does somebody have to log in first? */ login: false,
+  /** The longest waiting first, so that a new one does not move the others. @type {Gate[]} */ gates: [],
+  /** Stores whose questions are unknown. @type {Failed[]} */ silent: [],
+  /** Is the server reachable? */ online: true,
+  /** Is a login required? */ login: false,
   /** The colours: auto, light or dark. */ theme: 'auto',
 };
 
@@ -31,7 +31,7 @@ export function update(patch) {
   listeners.forEach((listener) => listener());
 }
 
-/** The state, for a component that is drawn again when it changes. */
+/** The state, for a component that is redrawn when it changes. */
 export function useApp() {
   const [, draw] = useState(0);
   useEffect(() => {
@@ -42,7 +42,7 @@ export function useApp() {
   return state;
 }
 
-/** The store that is meant where none is named. */
+/** The default store. */
 export function homeStore() {
   return state.stores.find((store) => store.home) ?? state.stores[0];
 }
@@ -55,20 +55,20 @@ export function storeName(key) {
   return parts[parts.length - 1] ?? store.name;
 }
 
-/** Is a log as it was recorded, and does what is shown of its session fit it? @param {any} verdict */
+/** Is a log intact, and does its session's head follow from it? @param {any} verdict */
 export function isAsRecorded(verdict) {
   return Boolean(verdict.sound && verdict.head_is_right);
 }
 
-/** Asks who we are and which stores there are. */
+/** Requests the login and the list of stores. */
 export async function loadServer() {
   const [server, stores] = await Promise.all([get('/server'), get('/stores')]);
   update({ server, stores: stores.items, online: true, login: false });
 }
 
 /**
- * Asks every store. One that cannot answer hides no other; but who is not logged in, or has no
- * server, is told so.
+ * Requests something from every store. A failing store does not hide the others. A missing login or
+ * server is an error.
  * @template T
  * @param {Store[]} stores @param {(store: Store) => Promise<T>} ask
  * @returns {Promise<{answers: T[], failed: Failed[]}>}
@@ -90,21 +90,21 @@ export async function askStores(stores, ask) {
 
 let asked = 0;
 let loaded = 0;
-/** Questions that were answered here: a list that was on its way may still have them. @type {Set<string>} */
+/** Questions that were answered here: a pending list may still have them. @type {Set<string>} */
 const answered = new Set();
 
-/** The name of a question. One that is asked again is another one. @param {Gate} gate */
+/** The key of a question. A repeated question has another key. @param {Gate} gate */
 export function gateName(gate) {
   return `${gate.store} ${gate.session_id} ${gate.id} ${gate.seq}`;
 }
 
-/** Takes a question that was answered off the list. @param {Gate} gate */
+/** Removes an answered question from the list. @param {Gate} gate */
 export function dropGate(gate) {
   answered.add(gateName(gate));
   update({ gates: state.gates.filter((it) => !answered.has(gateName(it))) });
 }
 
-/** Asks every store for what waits for a person. Of lists that overtake each other the newest counts. */
+/** Requests the open questions of every store. If answers overtake each other, the newest request counts. */
 export async function loadGates() {
   asked += 1;
   const turn = asked;
@@ -128,16 +128,16 @@ export function onChange(callback) {
   return () => changes.delete(callback);
 }
 
-/** Says that sessions changed. */
+/** Notifies that sessions changed. */
 export function announceChange() {
   changes.forEach((callback) => callback());
 }
 
-/** How long until a server that did not answer is asked again. */
+/** The pause before a failed request is repeated. */
 const RETRY = 2000;
 
 /**
- * Tries again by itself if the server, or its store, was away. Gives what ends that.
+ * Retries if the server, or its store, was unreachable. Returns a function that ends that.
  * @param {any} problem @param {() => void} again
  */
 export function retryOffline(problem, again) {
@@ -175,7 +175,7 @@ export function useLoad(load, depends, options = {}) {
     );
     return () => cancel.abort();
   }, [...depends, turn]);
-  // What is on its way arrives first, or nothing would while sessions change all the time.
+  // A pending request is not replaced, or nothing would arrive while sessions change all the time.
   const reload = () => {
     if (under.current.way) under.current.stale = true;
     else again((n) => n + 1);

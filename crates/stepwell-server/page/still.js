@@ -1,9 +1,9 @@
 // @ts-check
-// Things that stand still. Whoever presses a button means what was there when they aimed: what has
-// just come, or just moved to where another one was, was not aimed at.
+// Elements that have settled. A user who presses a button aims at what was there before: an element
+// that just appeared, or just moved to another one's place, was not the target.
 import { useLayoutEffect, useState } from './html.js';
 
-/** How long something has to be there, or to stand still, before it can be meant. */
+/** How long an element must have been in its place before it can be the target. */
 const WHILE = 500;
 
 /** @type {Map<HTMLElement, {came: number, moved: number, inView: number, onPage: number, set: (still: boolean) => void}>} */
@@ -15,7 +15,7 @@ function place(element) {
   return { inView, onPage: inView + Math.round(window.scrollY) };
 }
 
-/** Looks where an element is. To scroll moves it in view, to add what is above and scroll as far moves it on the page: neither is a surprise. @param {HTMLElement} element */
+/** Checks where an element is. Scrolling moves it in view, and added content above with matching scrolling moves it on the page: neither surprises the user. @param {HTMLElement} element */
 function look(element) {
   const known = watched.get(element);
   if (!known) return;
@@ -29,7 +29,7 @@ function look(element) {
 
 const layout = new ResizeObserver(() => watched.forEach((_, element) => look(element)));
 
-/** Watches an element, and says whether it stands still. @param {{current: HTMLElement | null}} of */
+/** Watches an element, and returns whether it has settled. @param {{current: HTMLElement | null}} of */
 export function useStill(of) {
   const [still, set] = useState(false);
   useLayoutEffect(() => {
@@ -44,14 +44,14 @@ export function useStill(of) {
       if (!watched.size) layout.disconnect();
     };
   }, []);
-  // What is drawn anew may be elsewhere, once all of it is drawn.
+  // A redrawn element may be elsewhere, once everything is drawn.
   useLayoutEffect(() => {
     requestAnimationFrame(() => of.current && look(of.current));
   });
   return still;
 }
 
-/** Can an element be meant by a press at its place? @param {HTMLElement | null} element */
+/** Can an element be the target of a press at its place? @param {HTMLElement | null} element */
 export function stands(element) {
   if (element) look(element);
   const known = element && watched.get(element);

@@ -15,7 +15,7 @@ import { age, duration, firstLine, moment, money, plain, short, words } from './
 
 const ROLES = { user: 'You', assistant: 'Agent', system: 'Instructions', context: 'Context', tool: 'Tool' };
 
-/** Drawn again only when its item changed, so that a long conversation stays quick. */
+/** Redrawn only when its item changed, so that a long conversation stays fast. */
 export class ItemView extends Component {
   /** @param {any} next */
   shouldComponentUpdate(next) {
@@ -66,7 +66,7 @@ function MessageView({ item, place }) {
     ${(item.calls ?? []).map((call) => html`<${CallView} key=${call.id} call=${call} place=${place} />`)}`;
 }
 
-/** What is being said, and on no record yet. @param {{speech: import('./log.js').Speech, lanes: boolean}} props */
+/** The current answer, not recorded yet. @param {{speech: import('./log.js').Speech, lanes: boolean}} props */
 export function Speaking({ speech, lanes }) {
   return html`<li class="item message speaking" aria-busy="true">
     <header class="message-head"><span class="who">${ROLES.assistant}</span>
@@ -95,7 +95,7 @@ export function PartView({ part, role = 'assistant' }) {
 
 const PICTURES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'];
 
-/** A picture that is part of the session. One that is elsewhere is named, never loaded. @param {{image: any}} props */
+/** A picture that is part of the session. A picture at a URL is named, never loaded. @param {{image: any}} props */
 function Picture({ image }) {
   const isInside = PICTURES.includes(image.media_type) && /^[A-Za-z0-9+/=\s]+$/.test(image.data);
   if (!isInside) return html`<p class="dim">A picture (${plain(image.media_type)}): ${firstLine(image.data, 120)}</p>`;
@@ -103,7 +103,7 @@ function Picture({ image }) {
     alt="Picture of the conversation" loading="lazy" />`;
 }
 
-/** What a call is about, in a line. @param {import('./conversation.js').Call} call */
+/** A call in one line. @param {import('./conversation.js').Call} call */
 function about(call) {
   const args = readArguments(call.arguments);
   if (!args) return firstLine(call.arguments, 100);
@@ -161,7 +161,7 @@ function CallFiles({ files, place }) {
 }
 
 /**
- * A subagent's session, inline; asked for again when its call stands differently.
+ * A subagent's session, inline; requested again when the state of its call changes.
  * @param {{store: string, id: string, state: string}} props
  */
 function Subagent({ store, id, state }) {

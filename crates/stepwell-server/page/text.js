@@ -10,7 +10,7 @@ export function money(dollars, atLeast = false) {
 }
 
 /**
- * What something spent, in a word. An estimate stands apart from what is recorded.
+ * Spending in a word. An estimate is shown apart from the recorded cost.
  * @param {{cost?: number, unpriced_calls?: number} | undefined} spending @param {number} [estimate]
  */
 export function spent(spending, estimate) {
@@ -77,17 +77,17 @@ export function words(word) {
   return (word ?? '').replaceAll('_', ' ');
 }
 
-// Colours and cursor moves of terminals. They hold a few numbers: no text is lost with them.
+// Colours and cursor moves of terminals. They contain only a few numbers, so removing them loses no text.
 const COLOURS = /\u001b\[[0-9;:?]{0,32}[ -/]?[@-~]/g;
-// What would move text around or hide it: other control characters, and marks of direction.
+// Characters that could move or hide text: other control characters, and marks of direction.
 const UNSEEN =
   /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2060-\u2069\ufeff]/g;
 
-// Whatever takes no room of its own, however it is used elsewhere.
+// Characters without a width of their own, even those with a legitimate use.
 const ANY_UNSEEN = /(?![\n\t])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu;
 
 /**
- * Foreign text as it can be read: without a terminal's colours, and with characters that could hide
+ * Foreign text made readable: without a terminal's colours, and with characters that could hide
  * something made visible.
  * @param {string} text
  */
@@ -96,7 +96,7 @@ export function plain(text) {
 }
 
 /**
- * Text that somebody decides on: every character of it is there, and can be seen.
+ * Text in an approval: every character is present and visible.
  * @param {string} text
  */
 export function exact(text) {

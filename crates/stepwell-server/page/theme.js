@@ -1,16 +1,16 @@
 // @ts-check
-// Light and dark: as the system has it, or as it was chosen in this browser.
+// Light and dark: the system's setting, or the one chosen in this browser.
 import { state, update } from './state.js';
 
 const KEY = 'stepwell-theme';
 const THEMES = ['auto', 'light', 'dark'];
 
-/** Takes the colours that were chosen before. */
+/** Restores the chosen colours. */
 export function wearTheme() {
   wear(localStorage.getItem(KEY) ?? 'auto');
 }
 
-/** Goes on to the next colours. */
+/** Switches to the next colours. */
 export function nextTheme() {
   wear(THEMES[(THEMES.indexOf(state.theme) + 1) % THEMES.length]);
   localStorage.setItem(KEY, state.theme);

@@ -1,9 +1,9 @@
 // @ts-check
-// Keys at a row of buttons that decide something. Arrows move, Enter presses. Text is never a press:
+// Keys at the buttons of a question. Arrows move, Enter presses. Text never presses a button:
 // it begins a reason, and a space is text.
 import { useRef } from './html.js';
 
-/** Is it the key of a character, without a key that makes it a command? @param {KeyboardEvent} event */
+/** Is it a character's key, without a modifier that makes it a command? @param {KeyboardEvent} event */
 function isText(event) {
   return [...event.key].length === 1 && !event.ctrlKey && !event.metaKey && !event.altKey;
 }
@@ -15,7 +15,7 @@ export function useTyping(onText) {
   const listener = useRef((/** @type {KeyboardEvent} */ event) => {
     const isDown = event.type === 'keydown';
     if (isText(event)) {
-      // Some browsers press a button when the space is let go.
+      // Some browsers press a button when the space bar is released.
       event.preventDefault();
       if (isDown && event.key.trim()) latest.current(event.key);
       return;

@@ -1,4 +1,4 @@
-//! The access log: who asked for what, when, and how it went.
+//! The access log: caller, time, request and status.
 
 use std::fmt;
 use std::fs::{File, OpenOptions};
@@ -12,16 +12,15 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use stepwell::model::Time;
 
-/// A request that was answered. Its query, its headers and its body, which may hold secrets, are
-/// no part of it.
+/// An answered request. Its query, headers and body are left out, because they may hold secrets.
 #[derive(Clone, Debug, Serialize)]
 pub struct AccessEntry {
     /// When the answer began.
     pub at: Time,
-    /// The name of the caller's token; absent, nobody known.
+    /// The name of the caller's token; `None` for an unknown caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// Where the connection came from.
+    /// The peer's address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<SocketAddr>,
     /// The request's method.
@@ -34,19 +33,18 @@ pub struct AccessEntry {
 
 /// Keeps an access log.
 pub trait AccessLog: fmt::Debug + Send + Sync {
-    /// Keeps a request. It must not block for long, and has nobody to tell if it fails.
+    /// Records a request. It must not block for long, and cannot report errors.
     fn keep(&self, entry: &AccessEntry);
 }
 
-/// An access log in a file that is the user's alone: a line of JSON for each request.
+/// An access log in a private file of the user: a line of JSON for each request.
 #[derive(Debug)]
 pub struct AccessFile(Mutex<File>);
 
 impl AccessFile {
-    /// Opens a file, and makes it if there is none.
+    /// Opens a file, and creates it if it does not exist.
     ///
-    /// # Errors
-    /// If it cannot be opened.
+    /// # Errors If it cannot be opened.
     pub fn open(path: &Path) -> io::Result<Arc<dyn AccessLog>> {
         let mut options = OpenOptions::new();
         let file = options.append(true).create(true).mode(0o600).open(path)?;
@@ -58,7 +56,7 @@ impl AccessLog for AccessFile {
     fn keep(&self, entry: &AccessEntry) {
         let Ok(mut line) = serde_json::to_vec(entry) else { return };
         line.push(b'\n');
-        // A full disk stops the log, and not the server.
+        // A full disk stops the log, not the server.
         let _ = self.0.lock().write_all(&line);
     }
 }

@@ -1,4 +1,4 @@
-//! The page: files that are part of the program.
+//! The files of the page, which are part of the program.
 
 use std::sync::LazyLock;
 
@@ -58,6 +58,7 @@ assets! {
     "screens/compare.js", "text/javascript; charset=utf-8";
     "screens/cost.js", "text/javascript; charset=utf-8";
     "screens/health.js", "text/javascript; charset=utf-8";
+    "screens/import.js", "text/javascript; charset=utf-8";
     "screens/inbox.js", "text/javascript; charset=utf-8";
     "screens/login.js", "text/javascript; charset=utf-8";
     "screens/session.js", "text/javascript; charset=utf-8";
@@ -69,12 +70,12 @@ assets! {
     "vendor/preact.mjs", "text/javascript; charset=utf-8";
 }
 
-/// The tags of all files, by which a browser knows that it has them.
+/// The tags of all files, by which browsers validate their caches.
 static TAGS: LazyLock<Vec<String>> = LazyLock::new(|| {
     ASSETS.iter().map(|asset| format!("\"{}\"", Digest::of(asset.bytes))).collect()
 });
 
-/// The file at a path, or nothing. Everything that is no file is the page itself.
+/// The file at a path, or `None`. Other paths are served with the page itself.
 pub(crate) fn serve(path: &str, asked: &HeaderMap) -> Option<Response<Body>> {
     let name = match path.trim_start_matches('/') {
         "" | "login" => "index.html",

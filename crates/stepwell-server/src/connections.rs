@@ -1,7 +1,8 @@
-//! Connections: how many, how large their heads may be, and how long they may take.
+//! Limits on connections: their number, the size of request heads, and their time.
 //!
-//! Nobody holds the server up. Whoever does not take an answer is hung up on; and when all
-//! connections are in use, the oldest one that showed no token makes room for a new one.
+//! A slow or idle client cannot block the server. A client that does not read its answer is
+//! disconnected. When all connections are in use, the oldest one without a token makes room for a
+//! new one.
 
 mod paced;
 mod slots;
@@ -25,16 +26,16 @@ use paced::Paced;
 pub(crate) use slots::Peer;
 use slots::{Slot, Slots};
 
-/// How many connections are open at once.
+/// The most open connections.
 const MOST: usize = 256;
 
-/// How many bytes the head of a request may have.
+/// The largest head of a request, in bytes.
 const HEAD: usize = 64 * 1024;
 
-/// How long a client may take to send the head of a request, or to shake hands.
+/// The time limit for a request's head, and for the TLS handshake.
 const HEAD_TIME: Duration = Duration::from_secs(10);
 
-/// Serves connections until told to stop; what is being answered is answered.
+/// Serves connections until the server stops. Pending requests are still answered.
 pub(crate) async fn serve(
     listeners: Vec<TcpListener>,
     router: Router,
@@ -56,7 +57,7 @@ pub(crate) async fn serve(
                     accepted = listener.accept() => accepted,
                     () = asked(&mut shutdown) => break,
                 };
-                // One that was gone at once is no reason to stop.
+                // A connection that closed at once does not stop the server.
                 let Ok((stream, peer)) = accepted else { continue };
                 let slot = tokio::select! {
                     slot = slots.acquire(peer) => slot,
@@ -73,7 +74,7 @@ pub(crate) async fn serve(
     Ok(())
 }
 
-/// Answers on a connection until it ends, or has to make room for another.
+/// Serves a connection until it ends, or has to make room for another.
 async fn hold(
     slot: Slot,
     stream: TcpStream,
@@ -81,8 +82,8 @@ async fn hold(
     router: Router,
     stop: watch::Receiver<bool>,
 ) {
-    // Otherwise a short piece waits until the client has owned to the one before it, which it puts
-    // off for up to 40 ms. Without it, it is late, and no less right.
+    // Otherwise a short piece waits for the acknowledgement of the one before, for up to 40 ms. A
+    // failure only costs time.
     let _ = stream.set_nodelay(true);
     let router = router.layer(axum::Extension(slot.peer()));
     let stream = Paced::new(stream);
@@ -125,7 +126,7 @@ async fn answer_within(
         .serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     tokio::select! {
-        // What a client did wrong is its own matter.
+        // Errors of a client's connection are ignored.
         _ = connection.as_mut() => {}
         () = asked(&mut stop) => {
             connection.as_mut().graceful_shutdown();
@@ -134,20 +135,20 @@ async fn answer_within(
     }
 }
 
-/// Waits until it is asked to stop.
+/// Waits for the request to stop.
 async fn asked(stop: &mut watch::Receiver<bool>) {
-    // Nobody is left to ask, if this fails: then it goes on.
+    // If the sender is gone, the server cannot be stopped this way, and continues.
     if stop.wait_for(|stop| *stop).await.map(drop).is_err() {
         std::future::pending::<()>().await;
     }
 }
 
-/// Does an address belong to this machine alone?
+/// Is this a loopback address?
 pub(crate) fn is_local(address: SocketAddr) -> bool {
     address.ip().is_loopback()
 }
 
-/// What a future comes to, unless it takes too long.
+/// The output of a future, unless it misses the deadline.
 pub(crate) async fn in_time<T>(limit: Duration, work: impl Future<Output = T>) -> Option<T> {
     tokio::time::timeout(limit, work).await.ok()
 }
@@ -170,9 +171,9 @@ mod tests {
         let mut answer = [0; 8];
         client.read_exact(&mut answer).await.unwrap();
         assert_eq!(&answer, b"HTTP/1.1");
-        // The next one never ends, though it goes on.
+        // The next request never ends, although it makes progress.
         let slow = async {
-            // On a slow machine they are hung up on already.
+            // On a slow machine the server may have disconnected already.
             let _ = client.write_all(b"GET / HTTP/1.1\r\n").await;
             while client.write_all(b"x: y\r\n").await.is_ok() {
                 tokio::time::sleep(Duration::from_millis(5)).await;

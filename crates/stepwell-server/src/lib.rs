@@ -1,14 +1,13 @@
 //! Stepwell over HTTP: an API for programs and a page for people.
 //!
-//! [`Server::run`] serves a user's stores on a listener until it is told to stop. The server keeps
-//! nothing that matters: what is recorded is in the stores, and whatever asks a model, runs a
-//! command or moves files is a process of its own that outlives it
-//! ([`Launcher`](stepwell_runtime::detached::Launcher)). So restarting it harms nothing.
+//! [`Server::run`] serves a user's stores on a listener until it is stopped. The server keeps no
+//! state of its own: records are in the stores, and every call of a model, command or file move
+//! happens in a separate process that outlives it
+//! ([`Launcher`](stepwell_runtime::detached::Launcher)). So a restart does no harm.
 //!
-//! A request passes a guard before anything looks at it. What a handler may do is in
-//! its type: a reading one is given a `Look`, a changing one an `Act`, and each is made only for a
-//! caller who may have it. The routes are one table, from which the router and the `OpenAPI`
-//! document are both made.
+//! A request passes a guard first. A handler's permission is in its type: a reading one receives a
+//! `Look`, a changing one an `Act`, and each is only created for a caller with that permission. The
+//! routes are one table, from which the router and the `OpenAPI` document are generated.
 
 mod access;
 mod api;

@@ -1,11 +1,11 @@
-//! Live streams: a session's log as it grows, and which sessions changed.
+//! Live streams: a session's log as it grows, and changes of sessions.
 //!
-//! However many watch a session, one thread follows it; it ends when nobody does. A watcher first
-//! reads what is recorded, then goes on with what the follower sends. One that is too slow loses
-//! its stream and comes back with the last seq that it saw, so nothing is missed.
+//! One thread follows a session for all of its watchers, and ends with the last of them. A watcher
+//! first reads the recorded events, then receives new ones from the follower. A watcher that is too
+//! slow loses its stream; it reconnects with its last seq, so nothing is missed.
 //!
-//! What a model says while it speaks is not redacted, so it goes only to the user who runs the
-//! server, and only on their own machine.
+//! A model's pieces are not redacted, so they go only to the user who runs the server, and only on
+//! their own machine.
 
 use std::collections::HashMap;
 use std::convert::Infallible;
@@ -30,35 +30,35 @@ use crate::problem::Result;
 /// How many frames a slow watcher may be behind before its stream ends.
 const BEHIND: usize = 1024;
 
-/// How long a follower waits before it looks whether anyone is left.
+/// How often a follower checks whether it still has watchers.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How often an idle stream says that it is there.
+/// The interval of keep-alives in an idle stream.
 const HEARTBEAT: Duration = Duration::from_secs(15);
 
-/// An event of a stream: its name, the seq that it ends with, if it is on record, and its data.
+/// An event of a stream: its name, its seq if it is recorded, and its data.
 #[derive(Clone, Debug)]
 struct Frame {
     name: &'static str,
     seq: Option<Seq>,
-    /// JSON, which has no line breaks, so that one line of a frame holds it.
+    /// JSON without line breaks, which fits on one line of a frame.
     data: Arc<str>,
-    /// Is it only for the user who runs the server?
+    /// Only for the user who runs the server?
     is_private: bool,
 }
 
-/// The frame that says that a session was erased.
+/// The name of the frame for an erased session.
 const GONE: &str = "gone";
 
-/// The frame that says that a session cannot be followed now.
+/// The name of the frame for a session that cannot be followed now.
 const LOST: &str = "lost";
 
-/// Who watches.
+/// The kind of a watcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Watcher {
-    /// The user who runs the server: they hear the model while it speaks.
+    /// The user who runs the server, who also receives live pieces.
     User,
-    /// Somebody else.
+    /// Any other caller.
     Other,
 }
 
@@ -68,7 +68,7 @@ impl Watcher {
     }
 }
 
-/// A session that is followed.
+/// A followed session.
 #[derive(Debug)]
 struct Following {
     session: SessionId,
@@ -76,7 +76,7 @@ struct Following {
     order: Mutex<InOrder>,
 }
 
-/// What somebody gets who begins to watch: what is being said, and what comes.
+/// The start of a watch: the answer so far, and the coming frames.
 struct Joined {
     so_far: Vec<Frame>,
     news: broadcast::Receiver<Frame>,
@@ -93,7 +93,7 @@ impl Following {
         self.order.lock()
     }
 
-    /// Nothing is sent between what was said and what comes.
+    /// No frame is sent between the two.
     fn join(&self) -> Joined {
         let order = self.order();
         Joined {
@@ -102,7 +102,7 @@ impl Following {
         }
     }
 
-    /// Sends what the model says. What its subagents say is in streams of their own.
+    /// Sends a live piece. Pieces of subagents have their own streams.
     fn hear(&self, piece: LivePiece) {
         if piece.session == self.session {
             let mut order = self.order();
@@ -127,25 +127,25 @@ pub(crate) struct Live {
     /// The store's name in requests.
     key: String,
     well: Stepwell,
-    /// Where runs are listened to; absent, they are not.
+    /// Where to listen for live pieces; `None` for not at all.
     heard: Option<Workspace>,
     sessions: Mutex<HashMap<SessionId, Arc<Following>>>,
     changes: Mutex<Option<broadcast::Sender<Frame>>>,
 }
 
-/// A part of what a stream sends.
+/// A part of a stream.
 #[derive(Debug)]
 pub(crate) enum Piece {
     /// Bytes of server-sent events.
     Bytes(Bytes),
-    /// The stream ends here: its reader has missed something, and comes back for it.
+    /// The stream ends here: its client has missed something, and reconnects for it.
     End,
 }
 
-/// What a stream sends.
+/// The parts of a stream.
 pub(crate) type Events = mpsc::Receiver<Piece>;
 
-/// Where frames are sent: to a stream of their own, or to one that several sessions share.
+/// The sending end of a stream for one session, or of one that several sessions share.
 #[derive(Clone, Debug)]
 pub(crate) struct Outlet {
     to: mpsc::Sender<Piece>,
@@ -153,7 +153,7 @@ pub(crate) struct Outlet {
     around: Option<Arc<str>>,
 }
 
-/// The two ends of a stream. Whoever does not read holds up nobody but those who tell them.
+/// The two ends of a stream. A slow client delays only its own stream.
 pub(crate) fn stream() -> (Outlet, Events) {
     let (to, events) = mpsc::channel(64);
     (Outlet { to, around: None }, events)
@@ -167,18 +167,18 @@ impl Outlet {
         Self { to: self.to.clone(), around: Some(around.into()) }
     }
 
-    /// Says that there is no such session.
+    /// Sends that the session does not exist.
     pub(crate) fn say_gone(self) {
         self.say(GONE);
     }
 
-    /// Says that a session cannot be followed now.
+    /// Sends that the session cannot be followed now.
     pub(crate) fn say_lost(self) {
         self.say(LOST);
     }
 
     fn say(self, name: &'static str) {
-        // Nobody reads yet: whoever opens the stream does not wait for that.
+        // The client has not begun to read, so sending could block.
         std::thread::spawn(move || self.send(&frame(None, name, &json!({}))));
     }
 
@@ -198,23 +198,23 @@ impl Outlet {
         self.to.blocking_send(Piece::Bytes(bytes)).map_err(drop)
     }
 
-    /// Ends the stream, also for others who share it.
+    /// Ends the stream, also for other sessions that share it.
     fn end(&self) {
         let _ = self.to.blocking_send(Piece::End);
     }
 }
 
-/// A session to be watched.
+/// A request to watch a session.
 #[derive(Debug)]
 pub(crate) struct Watch {
     pub(crate) id: SessionId,
-    /// The first event that is wanted; absent, the next one.
+    /// The first requested event; `None` for the next new one.
     pub(crate) from: Option<Seq>,
     pub(crate) watcher: Watcher,
 }
 
 impl Live {
-    /// For a store, and the workspace whose runs are listened to.
+    /// For a store, and the workspace with the runs to listen to.
     pub(crate) fn new(key: String, well: Stepwell, heard: Option<Workspace>) -> Self {
         Self { key, well, heard, sessions: Mutex::default(), changes: Mutex::default() }
     }
@@ -223,13 +223,13 @@ impl Live {
         self.sessions.lock()
     }
 
-    /// Watches a session. Its last frame is `gone`, when it was erased.
+    /// Watches a session. If it is erased, the last frame is `gone`.
     pub(crate) fn watch(self: &Arc<Self>, watch: Watch, to: Outlet) -> Result<()> {
         let Watch { id, from, watcher } = watch;
-        // Made before the log is read, so that nothing comes between.
+        // Joined before the log is read, so that no event is missed in between.
         let Joined { so_far, news } = self.follow(&id)?;
         let well = self.well.clone();
-        // Behind the end nothing was seen yet.
+        // A client cannot have seen anything beyond the end.
         let end = well.info(&id)?.head.seq.next();
         let from = from.map_or(end, |from| from.clamp(Seq::FIRST, end));
         let work = move || {
@@ -242,7 +242,7 @@ impl Live {
             if read.is_err() {
                 return to.end();
             }
-            // With the last seq, so that whoever comes back misses nothing since.
+            // With the last seq, so that a client that reconnects misses nothing.
             let _ = to.send(&Frame { seq: Some(next.prev()), ..info(&well, &id) });
             for frame in so_far.iter().filter(|frame| watcher.may_see(frame)) {
                 let _ = to.send(frame);
@@ -253,14 +253,14 @@ impl Live {
         Ok(())
     }
 
-    /// Tells somebody which sessions change, until they are gone or too slow.
+    /// Sends which sessions change, until the client is gone or too slow.
     pub(crate) fn tell_changes(self: &Arc<Self>, to: Outlet) -> Result<()> {
         let news = self.follow_all()?;
         std::thread::spawn(move || forward(news, Seq::ZERO, Watcher::Other, &to));
         Ok(())
     }
 
-    /// What a session's follower sends. The first watcher starts it.
+    /// Joins a session's follower. The first watcher starts it.
     fn follow(self: &Arc<Self>, id: &SessionId) -> Result<Joined> {
         let mut sessions = self.sessions();
         if let Some(following) = sessions.get(id) {
@@ -299,13 +299,13 @@ impl Live {
             }
             if any {
                 let _ = to.send(info(&well, id));
-                // Whoever runs it now may be another.
+                // Another process may run it now.
                 heard.iter().for_each(Listening::nudge);
             }
             if follower.wait(PATIENCE).is_err() {
                 return self.let_go(id);
             }
-            // Looked at under the lock, so that nobody joins one that ends.
+            // Checked under the lock, so that no watcher joins a follower that is ending.
             let mut sessions = self.sessions();
             if to.receiver_count() == 0 {
                 sessions.remove(id);
@@ -355,7 +355,7 @@ impl Live {
     }
 }
 
-/// Passes on what a follower sends, from an event on, until the watcher is gone or too slow.
+/// Forwards a follower's frames from an event on, until the client is gone or too slow.
 fn forward(mut news: broadcast::Receiver<Frame>, mut next: Seq, watcher: Watcher, to: &Outlet) {
     let Ok(waiting) = tokio::runtime::Builder::new_current_thread().enable_time().build() else {
         return to.end();
@@ -364,7 +364,7 @@ fn forward(mut news: broadcast::Receiver<Frame>, mut next: Seq, watcher: Watcher
         let told = waiting.block_on(async { tokio::time::timeout(HEARTBEAT, news.recv()).await });
         let frame = match told {
             Ok(Ok(frame)) => frame,
-            // It comes back with the last seq that it saw.
+            // The client reconnects with its last seq.
             Ok(Err(_)) => return to.end(),
             Err(_) => match to.send_bytes(Bytes::from_static(b": still here\n\n")) {
                 Ok(()) => continue,
@@ -384,7 +384,7 @@ fn forward(mut news: broadcast::Receiver<Frame>, mut next: Seq, watcher: Watcher
             return;
         }
         if frame.name == GONE {
-            // A stream of its own is over then; others who share one go on.
+            // This session's own stream ends; a shared one continues.
             if to.around.is_none() {
                 to.end();
             }
@@ -393,12 +393,12 @@ fn forward(mut news: broadcast::Receiver<Frame>, mut next: Seq, watcher: Watcher
     }
 }
 
-/// An event without secrets, as it is shown.
+/// A redacted event.
 fn recorded(well: &Stepwell, event: &Recorded) -> Frame {
     shown(well, Some(event.seq), "recorded", event)
 }
 
-/// A frame without secrets: what imports hold was never redacted.
+/// A redacted frame: imported events were never redacted.
 fn shown(
     well: &Stepwell,
     seq: Option<Seq>,
@@ -410,12 +410,12 @@ fn shown(
     Frame { name, seq, data: json.into(), is_private: false }
 }
 
-/// A piece of what is being said. It has no id: it is not on record.
+/// A live piece. It has no id, because it is not recorded.
 fn spoken(piece: &LivePiece) -> Frame {
     Frame { is_private: true, ..frame(None, "delta", piece) }
 }
 
-/// How a session stands now, for those who show it.
+/// The current state of a session.
 fn info(well: &Stepwell, id: &SessionId) -> Frame {
     match well.info(id) {
         Ok(info) => shown(well, None, "info", &Session::from(info)),
@@ -428,13 +428,13 @@ fn frame(seq: Option<Seq>, name: &'static str, data: &impl serde::Serialize) -> 
     Frame { name, seq, data, is_private: false }
 }
 
-/// Somebody to whom a stream is sent.
+/// The receiver of a stream.
 pub(crate) trait Recipient: Send + 'static {
-    /// May they still hear it? Asked before each piece: who logged out hears nothing more.
+    /// May it still receive? Checked before each piece, so that a logout ends the stream.
     fn may_hear(&self) -> bool;
 }
 
-/// A receiver as the body of an answer.
+/// A channel as the body of an answer.
 pub(crate) fn body(
     events: Events,
     to: impl Recipient,

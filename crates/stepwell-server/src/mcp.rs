@@ -1,4 +1,4 @@
-//! `/mcp`: requests that passed the guard reach what answers them.
+//! `/mcp`: passes requests from the guard on to the MCP handler.
 
 use std::sync::Arc;
 
@@ -13,22 +13,22 @@ use crate::received::{body, caller};
 use crate::security::{Caller, Role};
 use crate::site::Site;
 
-/// Where it answers.
+/// The path.
 pub(crate) const PATH: &str = "/mcp";
 
-/// `/mcp`, if there is something that answers.
+/// `/mcp`, if there is a handler.
 pub(crate) async fn answer(State(site): State<Arc<Site>>, request: Request) -> Response<Body> {
     let answered = async {
         let caller = caller(&request)?;
         let Some(handler) = &site.mcp else {
-            return Err(Problem::absent("this server does not speak MCP"));
+            return Err(Problem::absent("this server does not support MCP"));
         };
         let role = if site.limits.read_only { Role::Viewer } else { caller.role };
         let caller = Caller { role, ..caller };
         let (head, received) = request.into_parts();
         let received = body(received).await?;
         let request = McpRequest::from_parts(head, Bytes::from(received));
-        // A fault there is an answer here, and the connection goes on.
+        // A panic of the handler becomes an answer, and the connection survives.
         tokio::spawn(handler.answer(request, &caller)).await.map_err(|_| {
             Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", "a handler failed")
         })

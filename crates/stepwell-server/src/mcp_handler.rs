@@ -1,5 +1,5 @@
-//! What answers at `/mcp`. MCP is a front end of its own, which this one knows nothing of: whoever
-//! starts the server gives it.
+//! The interface of the handler for `/mcp`. MCP is a separate front end, which this crate does not
+//! know: the caller that starts the server provides it.
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -13,13 +13,13 @@ use crate::security::Caller;
 /// A request with its body.
 pub type McpRequest = axum::http::Request<Bytes>;
 
-/// An answer on its way.
+/// A pending answer.
 pub type McpAnswer = Pin<Box<dyn Future<Output = Response<Bytes>> + Send>>;
 
 /// Answers MCP requests that passed the guard.
 pub trait McpHandler: Debug + Send + Sync {
-    /// Answers a request of somebody; on a server that changes nothing, everybody is a viewer. A
-    /// viewer MUST be offered nothing that changes anything. What others change MUST be recorded
-    /// with [who](Caller::who) they are.
+    /// Answers a caller's request; on a read-only server every caller is a viewer. A viewer MUST
+    /// NOT be offered tools that change anything. Changes by others MUST be recorded with [their
+    /// name](Caller::who).
     fn answer(&self, request: McpRequest, caller: &Caller) -> McpAnswer;
 }

@@ -1,4 +1,4 @@
-//! The `OpenAPI` 3.1 document, made from the table of routes.
+//! The `OpenAPI` 3.1 document, generated from the table of routes.
 
 use std::sync::LazyLock;
 
@@ -42,22 +42,22 @@ pub(crate) fn document(routes: &[Route]) -> Vec<u8> {
     serde_json::to_vec_pretty(&document).unwrap_or_default()
 }
 
-/// How a caller shows who they are: a program by a token, a page by a cookie and its key.
+/// How a caller authenticates: a program by a token, a page by a cookie and its key.
 fn security_schemes() -> Value {
     json!({
         "bearer": {"type": "http", "scheme": "bearer"},
         "cookie": {
             "type": "apiKey", "in": "cookie", "name": "stepwell_PORT",
-            "description": "What POST /login set. It counts only together with its key.",
+            "description": "Set by POST /login. It only counts together with its key.",
         },
         "key": {
             "type": "apiKey", "in": "header", "name": "X-Stepwell-Key",
-            "description": "What POST /login answered, for the page's own storage.",
+            "description": "Returned by POST /login, for the page's own storage.",
         },
     })
 }
 
-/// What a route takes and gives.
+/// The parameters and answers of a route.
 fn operation(
     route: &Route,
     given: &mut SchemaGenerator,
@@ -104,7 +104,7 @@ fn operation(
 
 fn problem() -> Value {
     json!({
-        "description": "Why it was not done.",
+        "description": "Why the request failed.",
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
     })
 }
@@ -112,14 +112,14 @@ fn problem() -> Value {
 fn store_parameter() -> Value {
     json!({
         "name": "store", "in": "query", "required": false, "schema": {"type": "string"},
-        "description": "The store that is meant, by its key (GET /stores); the home store, if absent.",
+        "description": "The store, by its key (GET /stores); the home store, if absent.",
     })
 }
 
-/// An operation that is in no table: its path, its method, and what is to be known of it.
+/// An operation outside of the table: path, method, and description.
 type Other = (&'static str, &'static str, Value);
 
-/// What lets somebody in and out, and what needs no token.
+/// Login and logout, and operations without a token.
 fn doors() -> Vec<Other> {
     let door = |path: &'static str, method: &'static str, about: &str, body: Value| {
         let mut operation = json!({
@@ -136,32 +136,33 @@ fn doors() -> Vec<Other> {
     };
     let code = json!({
         "type": "object", "required": ["code"],
-        "properties": {"code": {"type": "string", "description": "What is behind the # of a one-time link, or a token."}},
+        "properties": {"code": {"type": "string", "description": "The part after # of a one-time link, or a token."}},
     });
-    let about = "Logs a browser in by a link or a token: gives a cookie, and the key that each request with it needs.";
+    let about = "Logs a browser in with a link or a token: returns a cookie, and the key that \
+        each request with the cookie needs.";
     let mut login = door("/login", "post", about, code);
     login.2["security"] = json!([]);
     let key = json!({
         "type": "object", "required": ["key"],
-        "properties": {"key": {"type": "string", "description": "What X-Stepwell-Key has to be."}},
+        "properties": {"key": {"type": "string", "description": "The value for X-Stepwell-Key."}},
     });
     let content = json!({"application/json": {"schema": key}});
     login.2["responses"] =
         json!({"200": {"description": about, "content": content}, "default": problem()});
-    let mut health = door("/healthz", "get", "Is the server there?", Value::Null);
+    let mut health = door("/healthz", "get", "Is the server up?", Value::Null);
     health.2["security"] = json!([]);
     let own = "This document.";
     let mut document = door("/openapi.json", "get", own, Value::Null);
     let content = json!({"application/json": {"schema": {"type": "object"}}});
     document.2["responses"] =
         json!({"200": {"description": own, "content": content}, "default": problem()});
-    let about = "Ends the login of a cookie and its key.";
+    let about = "Ends the login with a cookie and its key.";
     let logout = door("/logout", "post", about, json!({"type": "object"}));
     vec![login, logout, health, document]
 }
 
-/// What streams send. `OpenAPI` 3.1 knows nothing of their events: for its readers, each is a text
-/// that never ends; `x-events` says what the data of each event is.
+/// The streams. `OpenAPI` 3.1 cannot describe their events: there each stream is an endless text,
+/// and `x-events` describes the data of each event.
 fn streams(given: &mut SchemaGenerator) -> Vec<Other> {
     let recorded = given.subschema_for::<stepwell::Recorded>();
     let session = given.subschema_for::<stepwell_wire::Session>();
@@ -175,16 +176,17 @@ fn streams(given: &mut SchemaGenerator) -> Vec<Other> {
     };
     let one = json!({
         "recorded": event("An event of the log; its id is the seq.", recorded.to_value()),
-        "info": event("How the session stands; the first has the last seq as its id.", session.to_value()),
-        "delta": event("What the model says while it speaks, without an id and not redacted: only for the user who runs the server, on their own machine.", piece.to_value()),
-        "gone": event("The session was erased; nothing of it follows.", nothing.clone()),
+        "info": event("The session's state; the first one has the last seq as its id.", session.to_value()),
+        "delta": event("A piece of the model's answer, without an id and not redacted: only for \
+            the user who runs the server, on their own machine.", piece.to_value()),
+        "gone": event("The session was erased; no more events of it follow.", nothing.clone()),
     });
     let mut all = json!({
         "changed": event("A session changed.", changed(&["id", "store"])),
         "reset": event("Anything may have changed in a store.", changed(&["store"])),
-        "lost": event("A followed session cannot be followed now: come back later.", nothing.clone()),
+        "lost": event("A followed session cannot be followed now: reconnect later.", nothing.clone()),
     });
-    // Several sessions share the stream, so that each event names its own.
+    // Several sessions share the stream, so each event names its session.
     for (name, of_one) in one.as_object().into_iter().flatten() {
         all[name] = of_one.clone();
     }
@@ -200,24 +202,26 @@ fn streams(given: &mut SchemaGenerator) -> Vec<Other> {
             "schema": {"type": "integer", "minimum": 0},
         })
     };
-    let last =
-        seq("Last-Event-ID", "header", "The last seq that was seen: the stream goes on behind it.");
+    let last = seq(
+        "Last-Event-ID",
+        "header",
+        "The last seq that the client has; the stream continues after it.",
+    );
     let from = seq(
         "from",
         "query",
-        "Where it begins, without a Last-Event-ID; behind the end, if absent.",
+        "The first event, without a Last-Event-ID; the next new one, if absent.",
     );
     let about = "A session's log as it grows, as server-sent events.";
     let mut every = store_parameter();
-    every["description"] =
-        json!("The store that is meant; `*` for all; the home store, if absent.");
+    every["description"] = json!("The store; `*` for all; the home store, if absent.");
     let follow = json!({
         "name": "follow", "in": "query", "required": false,
-        "description": "A session whose log comes as well, from an event on: STORE/ID/FROM. It may be there several times.",
+        "description": "A session whose log is included, from an event on: STORE/ID/FROM. May be \
+            repeated.",
         "schema": {"type": "array", "items": {"type": "string"}},
     });
-    let changes =
-        "Which sessions change, and the logs of those that are followed, as server-sent events.";
+    let changes = "Changes of sessions, and the logs of followed ones, as server-sent events.";
     vec![
         stream("/sessions/{id}/stream", about, vec![store_parameter(), last, from], &one),
         stream("/changes", changes, vec![every, follow], &all),
@@ -227,8 +231,7 @@ fn streams(given: &mut SchemaGenerator) -> Vec<Other> {
 fn stream(path: &'static str, about: &str, own: Vec<Value>, events: &Value) -> Other {
     let mut parameters = path_parameters(path);
     parameters.extend(own);
-    let text =
-        json!({"type": "string", "description": "Server-sent events; it does not end by itself."});
+    let text = json!({"type": "string", "description": "Server-sent events; the stream does not end by itself."});
     let content = json!({"text/event-stream": {"schema": text, "x-events": events}});
     let operation = json!({
         "summary": about,
@@ -249,7 +252,7 @@ fn method(method: &Method) -> String {
     method.as_str().to_lowercase()
 }
 
-/// A name for an operation: `get_sessions_id_events`.
+/// The name of an operation: `get_sessions_id_events`.
 fn operation_id(method: &str, path: &str) -> String {
     let path: String =
         path.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();

@@ -1,4 +1,4 @@
-//! Why a request was not carried out, as a document (RFC 9457).
+//! Errors as documents (RFC 9457).
 
 use axum::body::Body;
 use axum::http::{HeaderValue, Response, StatusCode, header};
@@ -6,10 +6,10 @@ use stepwell::{ErrorKind as StoreKind, Remedy};
 use stepwell_runtime::{Error, ErrorKind};
 use stepwell_workspace::ErrorKind as WorkspaceKind;
 
-/// After how many seconds one may ask again for what could not be reached.
+/// The seconds after which a request to an unreachable store may be repeated.
 const LATER: &str = "2";
 
-/// Why a request was not carried out.
+/// A failed request.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
@@ -22,12 +22,12 @@ pub(crate) struct Problem {
 pub(crate) type Result<T, E = Problem> = std::result::Result<T, E>;
 
 impl Problem {
-    /// What is wrong.
+    /// The error.
     pub(crate) fn title(&self) -> &str {
         &self.title
     }
 
-    /// A key that was used for something else.
+    /// A key that was used for another request.
     pub(crate) fn other_request() -> Self {
         let title = "this key was used for another request";
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", title).at("idempotency-key")
@@ -37,44 +37,44 @@ impl Problem {
         Self { status, kind, title: title.into(), place: None, hint: None }
     }
 
-    /// What a process of its own said of its failure.
+    /// The failure that another process reported.
     pub(crate) fn of(kind: ErrorKind, title: impl Into<String>) -> Self {
         let (status, kind) = of_run(kind);
         Self::new(status, kind, title)
     }
 
-    /// What was asked is wrong.
+    /// The request is wrong.
     pub(crate) fn invalid(title: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, "invalid", title)
     }
 
-    /// What is named is not there.
+    /// The named thing does not exist.
     pub(crate) fn absent(title: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, "absent", title)
     }
 
-    /// The state has moved on.
+    /// The state has changed.
     pub(crate) fn conflict(title: impl Into<String>) -> Self {
         Self::new(StatusCode::CONFLICT, "conflict", title)
     }
 
-    /// The caller may not.
+    /// The caller may not do this.
     pub(crate) fn denied(title: impl Into<String>) -> Self {
         Self::new(StatusCode::FORBIDDEN, "denied", title)
     }
 
-    /// Something failed that the caller can do nothing about.
+    /// A failure that the caller cannot fix.
     pub(crate) fn failed(title: impl Into<String>) -> Self {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "io", title)
     }
 
     pub(crate) fn unauthorized() -> Self {
-        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "nobody is logged in")
+        Self::new(StatusCode::UNAUTHORIZED, "unauthorized", "not logged in")
             .hint("send Authorization: Bearer TOKEN, or open the link that stepwell serve printed")
     }
 
     pub(crate) fn too_many_attempts() -> Self {
-        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", "there were too many wrong tokens")
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "busy", "too many wrong tokens")
             .hint("try again in a minute")
     }
 
@@ -114,24 +114,24 @@ impl Problem {
         Self { hint: Some(hint.into()), ..self }
     }
 
-    /// Says what would help.
+    /// Adds the remedies as a hint.
     fn helped_by(self, remedies: &[Remedy]) -> Self {
         let hints: Vec<String> = remedies.iter().map(ToString::to_string).collect();
         if hints.is_empty() { self } else { self.hint(hints.join("; ")) }
     }
 
-    /// Says what helps, if the store cannot be reached now.
+    /// Adds a hint if the store is temporarily unreachable.
     fn or_later(self) -> Self {
         match self.status {
             StatusCode::SERVICE_UNAVAILABLE => self.hint(
-                "the store cannot be reached or read now: ask again in a moment, a change with the \
-                 same Idempotency-Key; `stepwell doctor` says more",
+                "the store is temporarily unreachable: repeat the request in a moment, a change \
+                 with the same Idempotency-Key; `stepwell doctor` says more",
             ),
             _ => self,
         }
     }
 
-    /// The status of its answer.
+    /// The HTTP status.
     pub(crate) fn status(&self) -> u16 {
         self.status.as_u16()
     }
@@ -163,7 +163,7 @@ impl Problem {
     }
 }
 
-/// The status and the word for what a store's error asks of the caller.
+/// The status and kind for a store's error.
 const fn of_store(kind: StoreKind) -> (StatusCode, &'static str) {
     match kind {
         StoreKind::Invalid => (StatusCode::BAD_REQUEST, "invalid"),
@@ -203,7 +203,7 @@ impl From<stepwell_workspace::Error> for Problem {
     }
 }
 
-/// The status and the word for what a run's error asks of the caller.
+/// The status and kind for a run's error.
 const fn of_run(kind: ErrorKind) -> (StatusCode, &'static str) {
     match kind {
         ErrorKind::Store(kind) => of_store(kind),

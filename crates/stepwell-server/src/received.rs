@@ -1,4 +1,4 @@
-//! What a request brings: who sent it, and its body.
+//! The caller and the body of a request.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use crate::connections;
 use crate::problem::{Problem, Result};
 use crate::security::{Caller, Credential};
 
-/// How many bytes the body of a request may have.
+/// The largest body, in bytes.
 const BODY: usize = 1 << 20;
 
-/// How long a client may take to send it.
+/// The time limit for sending it.
 const BODY_TIME: Duration = Duration::from_secs(20);
 
 /// The caller of a request that passed the guard.
@@ -22,13 +22,13 @@ pub(crate) fn caller(request: &Request) -> Result<Caller> {
     login(request).map(|(caller, _)| caller)
 }
 
-/// The caller, and what they showed to get in.
+/// The caller, and their credential.
 pub(crate) fn login(request: &Request) -> Result<(Caller, Credential)> {
     let passed = request.extensions().get::<crate::security::Passed>().cloned();
     passed.ok_or_else(Problem::unauthorized)?.login()
 }
 
-/// The body of a request, if it is not too large and does not take too long.
+/// The body of a request, within the limits of size and time.
 pub(crate) async fn body(body: Body) -> Result<Vec<u8>> {
     body_within(BODY_TIME, body).await
 }

@@ -1,5 +1,5 @@
-//! Requests that are sent again because their answer got lost: a key names each, and what was done
-//! for it once is answered again and not done again.
+//! Requests that are repeated because their answer was lost: each has a key, and a repeated one
+//! gets the first answer without being carried out again.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -9,10 +9,10 @@ use parking_lot::{Mutex, MutexGuard};
 use crate::problem::{Problem, Result};
 use crate::reply::Reply;
 
-/// How many answers are kept. The oldest are forgotten first.
+/// How many answers are kept, the newest ones.
 const KEPT: usize = 1_000;
 
-/// What was answered to requests with a key, as long as the server runs.
+/// The answers to requests with a key, while the server runs.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     state: Mutex<State>,
@@ -21,21 +21,20 @@ pub(crate) struct Repeats {
 #[derive(Debug, Default)]
 struct State {
     by_key: HashMap<String, Entry>,
-    /// Keys of those that were answered, the oldest first.
+    /// The keys of answered requests, the oldest first.
     answered: VecDeque<String>,
 }
 
 #[derive(Debug)]
 struct Entry {
-    /// What was asked for, so that a key is not taken for something else.
+    /// The request's body, so that a key cannot be reused for another request.
     body: blake3::Hash,
-    /// The answer; none while it is worked out.
+    /// The answer; `None` while it is computed.
     reply: Option<Reply>,
 }
 
 impl Repeats {
-    /// Does something for a key, or gives the answer of the time before. What failed may be tried
-    /// again.
+    /// Carries out a request, or returns its earlier answer. A failed request may be repeated.
     pub(crate) fn once(
         &self,
         key: String,
@@ -58,7 +57,7 @@ impl Repeats {
     }
 }
 
-/// A request that is being carried out. One that fails, or panics, may be tried again.
+/// A request in progress. If it fails or panics, it may be repeated.
 struct Begun<'a> {
     repeats: &'a Repeats,
     key: &'a str,
@@ -71,13 +70,13 @@ impl Drop for Begun<'_> {
 }
 
 impl State {
-    /// The answer of the time before. Without one, the key is taken for a request that begins now.
+    /// The earlier answer. Without one, reserves the key for a new request.
     fn find(&mut self, key: &str, body: blake3::Hash) -> Result<Option<Reply>> {
         match self.by_key.get(key) {
             Some(entry) if entry.body != body => Err(Problem::other_request()),
             Some(Entry { reply: Some(reply), .. }) => Ok(Some(reply.clone())),
             Some(Entry { reply: None, .. }) => {
-                let title = "the request with this key is being carried out";
+                let title = "the request with this key is still in progress";
                 Err(Problem::new(StatusCode::CONFLICT, "busy", title).at("idempotency-key"))
             }
             None => {

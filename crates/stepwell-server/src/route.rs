@@ -1,5 +1,5 @@
-//! A route: its path, what it takes and gives, and who may ask. The router and the `OpenAPI` document
-//! are both made from a table of these.
+//! A route: its path, its parameters and answers, and the required role. The router and the
+//! `OpenAPI` document are generated from a table of routes.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,47 +16,47 @@ use crate::reply::{Download, Reply};
 use crate::security::Caller;
 use crate::site::{Act, Look, Site};
 
-/// A request, as far as handlers care.
+/// A request for a handler.
 #[derive(Debug)]
 pub(crate) struct Call {
     pub(crate) caller: Caller,
-    /// The parts of the path, by name.
+    /// The parameters in the path, by name.
     pub(crate) parameters: HashMap<String, String>,
-    /// What is behind the question mark.
+    /// The query string.
     pub(crate) query: String,
     pub(crate) body: Vec<u8>,
-    /// The name of the event that the request becomes, if it has a key.
+    /// The id of the event that the request becomes, if it has a key.
     pub(crate) event: Option<EventId>,
     pub(crate) wants: Wants,
 }
 
-/// How a client wants a list.
+/// The form in which a client wants a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wants {
-    /// As one document.
+    /// One document.
     Json,
-    /// Each item on a line of its own.
+    /// One item a line.
     Lines,
 }
 
 type Handler = Box<dyn Fn(&Site, &Call) -> Result<Reply> + Send + Sync>;
 pub(crate) type Describe = fn(&mut SchemaGenerator) -> Schema;
 
-/// What a route takes.
+/// The input of a route.
 #[derive(Clone, Copy)]
 pub(crate) enum Takes {
-    /// Parameters behind the question mark.
+    /// Query parameters.
     Query(Describe),
     /// A JSON document.
     Body(Describe),
 }
 
-/// What a route gives.
+/// The output of a route.
 #[derive(Clone, Copy)]
 pub(crate) enum Gives {
     /// A JSON document.
     Json(StatusCode, Describe),
-    /// A page of a list, as a JSON document or on lines.
+    /// A page of a list, as a document or in lines.
     List(Describe),
     /// A file.
     File,
@@ -72,11 +72,11 @@ pub(crate) struct Route {
     handler: Handler,
 }
 
-/// Parameters of a route that takes none of its own.
+/// The parameters of a route without its own.
 #[derive(Debug, serde::Deserialize, schemars::JsonSchema)]
 pub(crate) struct Nothing {}
 
-/// What every route takes beside its own parameters.
+/// The parameters of every route.
 #[derive(Debug, Default, serde::Deserialize)]
 struct Common {
     store: Option<String>,
@@ -107,7 +107,7 @@ impl Route {
         }
     }
 
-    /// A route that gives a page of a list, as a document or on lines.
+    /// A route with a page of a list, as a document or in lines.
     pub(crate) fn list<Q, T>(
         path: &'static str,
         about: &'static str,
@@ -140,7 +140,7 @@ impl Route {
         }
     }
 
-    /// A route that gives a file.
+    /// A route with a file.
     pub(crate) fn file<Q>(
         path: &'static str,
         about: &'static str,
@@ -192,7 +192,7 @@ impl Route {
         }
     }
 
-    /// A route that starts something, which goes on after the answer.
+    /// A route that starts something that continues after the answer.
     pub(crate) fn start<B, A>(
         path: &'static str,
         about: &'static str,
@@ -218,13 +218,13 @@ impl Route {
     }
 }
 
-/// A look into the store that a request means.
+/// Read access to the store of a request.
 fn look<'a>(site: &'a Site, call: &'a Call) -> Result<Look<'a>> {
     let common: Common = read_query(&call.query)?;
     Look::new(site, &call.caller, common.store.as_deref(), &call.parameters)
 }
 
-/// An answer without secrets: imports and other programs' records are stored as they came.
+/// A redacted answer: imported events and other programs' records are stored unredacted.
 fn json(look: &Look<'_>, answer: &impl Serialize) -> Result<Reply> {
     Ok(Reply::Json(StatusCode::OK, redacted(look, answer)?.into_bytes()))
 }
@@ -234,7 +234,7 @@ fn redacted(look: &Look<'_>, answer: &impl Serialize) -> Result<String> {
     Ok(look.well().redactor().redact_json(&body).unwrap_or(body))
 }
 
-/// Parameters, as types. Those that are not known are passed over, since every route has some.
+/// Parses query parameters. Unknown ones are ignored, since every route has common ones.
 fn read_query<Q: DeserializeOwned>(query: &str) -> Result<Q> {
     let uri = format!("/?{query}").parse::<axum::http::Uri>();
     let uri = uri.map_err(|error| Problem::invalid(error.to_string()).at("query"))?;
@@ -245,7 +245,7 @@ fn read_query<Q: DeserializeOwned>(query: &str) -> Result<Q> {
     }
 }
 
-/// A body, as its type. A field that is not known is refused: it would be a limit that is not kept.
+/// Parses a body. Unknown fields are rejected: one could be a misspelled limit.
 fn read_body<B: DeserializeOwned>(body: &[u8], known: &BTreeSet<String>) -> Result<B> {
     let body = if body.is_empty() { b"{}" } else { body };
     let wrong =
@@ -270,18 +270,18 @@ fn fields<B: JsonSchema>() -> BTreeSet<String> {
     fields.into_iter().flat_map(|fields| fields.keys().cloned()).collect()
 }
 
-/// What schemas are made with: as answers are written.
+/// The generator for schemas of answers.
 pub(crate) fn answers() -> SchemaGenerator {
     settings().for_serialize().into_generator()
 }
 
-/// What schemas are made with: as requests are read. Each is whole in its place: what is answered may
-/// have a type of the same name.
+/// The generator for schemas of requests. They are inlined, because an answer may have a type of
+/// the same name.
 pub(crate) fn requests() -> SchemaGenerator {
     settings().for_deserialize().with(|it| it.inline_subschemas = true).into_generator()
 }
 
-/// The schema of one type, made as all are.
+/// The schema of a type.
 pub(crate) fn described(describe: Describe, generator: &mut SchemaGenerator) -> Schema {
     let mut schema = describe(generator);
     for transform in generator.transforms_mut() {

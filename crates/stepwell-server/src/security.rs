@@ -1,4 +1,4 @@
-//! Who may do what: tokens, logins, and what every request has to pass.
+//! Access control: tokens, logins, and the checks on every request.
 
 mod certificate;
 mod guard;
@@ -25,14 +25,14 @@ use stepwell::model::Who;
 /// What a caller may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Look.
+    /// Read.
     Viewer,
-    /// Look, answer, say, stop and start.
+    /// Read, answer, send messages, stop and start.
     Operator,
 }
 
 impl Role {
-    /// Its word.
+    /// Its name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -42,19 +42,19 @@ impl Role {
     }
 }
 
-/// Somebody whose token or cookie was accepted.
+/// A caller with a valid token or cookie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// Their name, as the log has it: `web: NAME`.
+    /// The name in the log: `web: NAME`.
     pub name: String,
-    /// What they may do.
+    /// The role.
     pub role: Role,
-    /// Are they the user whose machine this is? What others allow counts as `talk.from` says.
+    /// The user who runs the server? Approvals by others count as `talk.from` says.
     pub is_user: bool,
 }
 
 impl Caller {
-    /// Who they are, as the log has it.
+    /// The author for events in the log.
     #[must_use]
     pub fn who(&self) -> Who {
         Who::from(format!("web: {}", self.name))

@@ -1,4 +1,4 @@
-//! The server: what is served, how requests reach handlers, and how it stops.
+//! The server: its parts, the dispatch of requests, and its shutdown.
 
 mod streams;
 
@@ -33,34 +33,34 @@ use crate::stores::{Hearing, Stores, Workspaces};
 use crate::tidying::Tidying;
 use crate::{api, assets, connections, openapi};
 
-/// The file, in the user's state folder, that keeps which cookies were taken back.
+/// The file of revoked cookies, in the user's state folder.
 const LOGOUTS: &str = "serve.logouts";
 
-/// How the server is reached from elsewhere.
+/// How the server can be reached from other machines.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// Not at all: only from this machine.
+    /// Not at all.
     Local,
-    /// Over TLS of its own, under a name.
+    /// With its own TLS, under this name.
     Tls(Arc<rustls::ServerConfig>, Origin),
-    /// Through a proxy that has this name, and does TLS.
+    /// Through a proxy with this name, which terminates TLS.
     Behind(Origin),
 }
 
-/// What is served, and to whom.
+/// The options of a server.
 #[derive(Debug)]
 pub struct Options {
-    /// The tokens that let somebody in.
+    /// The accepted tokens.
     pub tokens: Tokens,
-    /// Is nothing changed, whoever asks?
+    /// Refuse all changes?
     pub read_only: bool,
-    /// May runs be started that ask nobody?
+    /// May runs in the mode `yolo` be started?
     pub may_yolo: bool,
-    /// How it is reached.
+    /// How it can be reached.
     pub reach: Reach,
-    /// What answers at `/mcp`, if anything.
+    /// The handler for `/mcp`, if any.
     pub mcp: Option<Arc<dyn McpHandler>>,
-    /// Where requests are kept, if anywhere.
+    /// The access log, if any.
     pub access: Option<Arc<dyn AccessLog>>,
 }
 
@@ -75,7 +75,7 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// Stops it: what is being answered is answered.
+    /// Stops the server. Pending requests are still answered.
     pub fn ask(&self) {
         self.0.send_replace(true);
     }
@@ -90,11 +90,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server on listeners, over a user's stores. The home store is made if there is none. If it
-    /// cannot be reached later on, requests are told so [soon](stepwell_workspace::Workspace::answering_soon).
+    /// A server on these listeners, over a user's stores. A missing home store is created. If the
+    /// store becomes unreachable later, requests fail
+    /// [soon](stepwell_workspace::Workspace::answering_soon).
     ///
-    /// # Errors
-    /// If the store cannot be opened, or a listener is reached from elsewhere unprotected.
+    /// # Errors If the store cannot be opened, or a listener is reachable from other machines
+    /// without protection.
     pub fn new(
         listeners: Vec<TcpListener>,
         mut workspaces: Workspaces,
@@ -110,7 +111,7 @@ impl Server {
             let is_protected = !matches!(options.reach, Reach::Local);
             if !connections::is_local(address) && !is_protected {
                 return Err(io::Error::other(format!(
-                    "{address} is reached from elsewhere: it needs TLS, or a proxy that has it"
+                    "{address} is reachable from other machines: it needs TLS, or a proxy with TLS"
                 )));
             }
             origins.extend(Origin::of_listener(address, scheme));
@@ -137,16 +138,14 @@ impl Server {
 
     /// A link that logs the user's browser in, once.
     ///
-    /// # Errors
-    /// If the user has no token, or the machine no random bits.
+    /// # Errors If the user has no token, or the machine provides no random bits.
     pub fn link(&self) -> io::Result<OneTimeLink> {
         self.site.guard.logins.link()
     }
 
-    /// Serves until told to stop.
+    /// Serves until it is stopped.
     ///
-    /// # Errors
-    /// If a listener fails.
+    /// # Errors If a listener fails.
     pub async fn run(self, shutdown: &Shutdown) -> io::Result<()> {
         let tls = match &self.reach {
             Reach::Tls(config, _) => Some(Arc::clone(config)),
@@ -156,7 +155,7 @@ impl Server {
     }
 }
 
-/// A response to a request, so that every route answers in the same way.
+/// The response type of all routes.
 type Answer = Response<Body>;
 
 fn router(site: Arc<Site>) -> Router {
@@ -183,7 +182,7 @@ fn router(site: Arc<Site>) -> Router {
         .with_state(site)
 }
 
-/// What every request passes, and what every answer gets.
+/// Checks every request, and adds headers to every answer.
 async fn guard(
     State(site): State<Arc<Site>>,
     mut request: Request,
@@ -206,7 +205,7 @@ async fn guard(
     };
     if response.status() == StatusCode::METHOD_NOT_ALLOWED {
         let allow = response.headers().get(header::ALLOW).cloned();
-        let title = format!("{method} is not what {path} takes");
+        let title = format!("{path} does not support {method}");
         response = Problem::new(StatusCode::METHOD_NOT_ALLOWED, "invalid", title).response();
         if let Some(allow) = allow {
             response.headers_mut().insert(header::ALLOW, allow);
@@ -214,7 +213,7 @@ async fn guard(
     }
     harden(response.headers_mut());
     let (at, method, status) = (site.clock.now(), method.to_string(), response.status().as_u16());
-    // Without queries, which may hold what was searched for.
+    // Without the query, which may contain search terms.
     tracing::info!(method, path, status, who, "request");
     if let Some(log) = &site.access {
         let from = peer.map(|peer| peer.address);
@@ -233,7 +232,7 @@ async fn dispatch(
     answered(answer.await)
 }
 
-/// The parts of a path, by name, unless they are no text.
+/// The parameters of the path, by name, unless they are not valid text.
 type Parameters =
     std::result::Result<Path<HashMap<String, String>>, axum::extract::rejection::PathRejection>;
 
@@ -255,7 +254,7 @@ async fn read(
     let (target, query) = (format!("{path}?{query}"), query.to_owned());
     let headers = request.headers().clone();
     let (body, key) = match route.method {
-        // What only looks is done again as often as it is asked for.
+        // Reading requests may be repeated freely.
         Method::GET => (Vec::new(), None),
         _ => (
             body(request.into_body()).await?,
@@ -272,14 +271,14 @@ async fn read(
     .await
 }
 
-/// Does a client ask for a line of JSON for each item?
+/// Does the client ask for one item a line?
 fn accepts_lines(headers: &axum::http::HeaderMap) -> bool {
     let accepted = headers.get_all(header::ACCEPT).iter().filter_map(|it| it.to_str().ok());
     let mut media = accepted.flat_map(|it| it.split(',')).map(|it| it.split(';').next());
     media.any(|it| it.map(str::trim) == Some(LINES))
 }
 
-/// The key of a request that may be sent again, if it has one: of this caller, for this target.
+/// The key of a repeatable request, if it has one: unique for this caller and target.
 fn request_key(
     headers: &axum::http::HeaderMap,
     caller: &Caller,
@@ -292,7 +291,7 @@ fn request_key(
     Ok(Some(format!("{} {target} {key}", caller.name)))
 }
 
-/// Stores block, so their work has threads of its own.
+/// Stores block, so handlers run on separate threads.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T> + Send + 'static,
 ) -> Result<T> {
@@ -326,7 +325,7 @@ fn answered(reply: Result<Reply>) -> Answer {
         headers.insert(NEXT, next);
     }
     if let Some(name) = name {
-        // Whatever is in it, a browser saves it and runs nothing of it.
+        // A browser saves the file, whatever it contains, and runs nothing in it.
         let sandbox = HeaderValue::from_static("sandbox; default-src 'none'");
         headers.insert(header::CONTENT_SECURITY_POLICY, sandbox);
         let plain: String = name
@@ -347,13 +346,13 @@ async fn describe(request: Request) -> Answer {
     }
 }
 
-/// What logs a browser in.
+/// A login request.
 #[derive(serde::Deserialize)]
 struct LogIn {
     code: String,
 }
 
-/// Takes a one-time link or a token, and gives a cookie and its key.
+/// Takes a one-time link or a token, and returns a cookie and its key.
 async fn log_in(State(site): State<Arc<Site>>, request: Request) -> Answer {
     let taken = async {
         let body = body(request.into_body()).await?;
@@ -378,7 +377,7 @@ async fn log_in(State(site): State<Arc<Site>>, request: Request) -> Answer {
 async fn log_out(State(site): State<Arc<Site>>, request: Request) -> Answer {
     let out = match login(&request) {
         Ok((_, Credential::Cookie(cookie))) => site.guard.logins.log_out(&cookie),
-        // A cookie without its key is nobody's to take back.
+        // A cookie without its key cannot be revoked.
         _ => Ok(()),
     };
     match out {
@@ -387,7 +386,7 @@ async fn log_out(State(site): State<Arc<Site>>, request: Request) -> Answer {
             *response.status_mut() = StatusCode::NO_CONTENT;
             with_cookie(&site, "", response)
         }
-        // Whoever is told that they are out must be out, also after a restart.
+        // A logout must hold, also after a restart.
         Err(error) => Problem::failed(format!("the logout could not be kept: {error}"))
             .hint("stepwell serve --new-token ends every login")
             .response(),
@@ -401,7 +400,7 @@ fn with_cookie(site: &Site, cookie: &str, mut response: Answer) -> Answer {
     response
 }
 
-/// The page, or that there is nothing.
+/// The page, or an error for other paths.
 async fn page(request: Request) -> Answer {
     let path = request.uri().path();
     let is_get = matches!(*request.method(), Method::GET | Method::HEAD);
@@ -409,10 +408,9 @@ async fn page(request: Request) -> Answer {
     asset.unwrap_or_else(|| Problem::absent(format!("there is nothing at {path}")).response())
 }
 
-/// Listens on an address, or else on this machine's own, of both kinds where it has both.
+/// Listens on an address, or on all loopback addresses of this machine.
 ///
-/// # Errors
-/// If the port is taken.
+/// # Errors If the port is in use.
 pub fn listen(address: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>> {
     let bind = |ip: IpAddr, port| TcpListener::bind(SocketAddr::new(ip, port));
     if let Some(ip) = address {
@@ -420,7 +418,7 @@ pub fn listen(address: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>
     }
     let first = bind(Ipv4Addr::LOCALHOST.into(), port)?;
     let port = first.local_addr()?.port();
-    // A machine without IPv6 is reached by the other one.
+    // A machine without IPv6 has only the other one.
     let second = bind(Ipv6Addr::LOCALHOST.into(), port).ok();
     Ok(std::iter::once(first).chain(second).collect())
 }

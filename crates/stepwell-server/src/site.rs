@@ -1,5 +1,5 @@
-//! What handlers work with. A reading one has a [`Look`], a changing one an [`Act`]: each is made
-//! only for a caller who may have it.
+//! The environment of handlers. A reading handler receives a [`Look`], a changing one an [`Act`];
+//! each is only created for a caller with that permission.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,8 +7,9 @@ use std::sync::Arc;
 use stepwell::clock::Clock;
 use stepwell::model::{EventId, Mode, Who};
 use stepwell::{Acting, Event, Recorded, SessionId, Stepwell};
-use stepwell_runtime::Runtime;
+use stepwell_runtime::command::{Reply, SessionCommand};
 use stepwell_runtime::detached::{DetachedAnswer, DetachedRequest, Grants, Work};
+use stepwell_runtime::{Interrupt, Runtime};
 
 use crate::access::AccessLog;
 use crate::mcp_handler::McpHandler;
@@ -18,7 +19,7 @@ use crate::security::{Caller, Guard, Role};
 use crate::stores::{OpenStore, Stores};
 use crate::tidying::Tidying;
 
-/// What the server is made of.
+/// The parts of the server.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) stores: Stores,
@@ -31,24 +32,24 @@ pub(crate) struct Site {
     pub(crate) clock: Arc<dyn Clock>,
 }
 
-/// What is not offered, whoever asks.
+/// What the server refuses to every caller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Limits {
     pub(crate) read_only: bool,
     pub(crate) may_yolo: bool,
 }
 
-/// A request by somebody who may look.
+/// A request by a caller who may read.
 #[derive(Debug)]
 pub(crate) struct Look<'a> {
     pub(crate) site: &'a Site,
     pub(crate) caller: &'a Caller,
-    /// The store that is meant.
+    /// The store.
     pub(crate) store: Arc<OpenStore>,
     parameters: &'a HashMap<String, String>,
 }
 
-/// A request by somebody who may change something.
+/// A request by a caller who may change something.
 #[derive(Debug)]
 pub(crate) struct Act<'a> {
     /// What it may look at.
@@ -58,7 +59,7 @@ pub(crate) struct Act<'a> {
 }
 
 impl<'a> Look<'a> {
-    /// A look into the store that a request names.
+    /// Read access to the store of a request.
     pub(crate) fn new(
         site: &'a Site,
         caller: &'a Caller,
@@ -68,7 +69,7 @@ impl<'a> Look<'a> {
         Ok(Self { site, caller, store: site.stores.get(store, caller)?, parameters })
     }
 
-    /// The same for somebody who may change something.
+    /// Write access, if the caller may have it.
     pub(crate) fn act(self, event: Option<EventId>) -> Result<Act<'a>> {
         if self.site.limits.read_only {
             return Err(
@@ -77,7 +78,7 @@ impl<'a> Look<'a> {
         }
         match self.caller.role {
             Role::Operator => Ok(Act { look: self, event }),
-            Role::Viewer => Err(Problem::denied(format!("{} may only look", self.caller.name))),
+            Role::Viewer => Err(Problem::denied(format!("{} may only read", self.caller.name))),
         }
     }
 
@@ -85,12 +86,12 @@ impl<'a> Look<'a> {
         &self.store.well
     }
 
-    /// The session that the path names.
+    /// The session in the path.
     pub(crate) fn session(&self) -> Result<SessionId> {
         self.store.session(self.parameter("id"))
     }
 
-    /// A part of the path.
+    /// A parameter of the path.
     pub(crate) fn parameter(&self, name: &str) -> &str {
         self.parameters.get(name).map(String::as_str).unwrap_or_default()
     }
@@ -101,7 +102,7 @@ impl<'a> Look<'a> {
 }
 
 impl Act<'_> {
-    /// Who acts, as the log has it.
+    /// The author for events.
     pub(crate) fn who(&self) -> Who {
         self.look.caller.who()
     }
@@ -115,14 +116,20 @@ impl Act<'_> {
         runtime.acting_as(self.who()).naming_event(self.event)
     }
 
-    /// The store, written to for the caller.
+    /// The store, with the caller as author.
     pub(crate) fn acting_well(&self) -> Stepwell {
         self.look.well().acting(Acting { who: Some(self.who()), event: self.event })
     }
 
-    /// What was recorded for this very request before, should it be sent again. It is looked at:
-    /// the log remembers keys for longer than the server, and one that was used for something else
-    /// is refused.
+    /// Carries out a command about the session that the path names, for the caller.
+    pub(crate) fn run(&self, what: SessionCommand) -> Result<Reply> {
+        let id = self.look.session()?;
+        Ok(self.acting().run_in(&self.look.store.well, &id, what, &Interrupt::default())?)
+    }
+
+    /// What this very request recorded earlier, if it is repeated. The log is checked because it
+    /// remembers keys for longer than the server does; a key that was used for another request is
+    /// refused.
     pub(crate) fn done_before(
         &self,
         id: &SessionId,
@@ -135,18 +142,18 @@ impl Act<'_> {
         }
     }
 
-    /// A text as the log has it: without secrets.
+    /// A text as the log would have it: redacted.
     pub(crate) fn as_recorded(&self, text: &str) -> String {
         self.look.well().redactor().redact(text).into_owned()
     }
 
-    /// What is granted to the caller, whatever they ask for.
+    /// The caller's permissions, whatever the request asks for.
     fn grants(&self) -> Grants {
         let loosest_mode = (!self.look.site.limits.may_yolo).then_some(Mode::ConfirmSensitive);
         Grants { is_other: !self.look.caller.is_user, loosest_mode }
     }
 
-    /// Has a process of its own do something.
+    /// Starts a process for this work.
     pub(crate) fn launch(&self, work: Work) -> Result<DetachedAnswer> {
         let launcher = self.look.site.stores.launcher(&self.look.store).ok_or_else(|| {
             Problem::denied("this server starts nothing").hint("start it with --workspace DIR")

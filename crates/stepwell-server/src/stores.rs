@@ -1,4 +1,4 @@
-//! The stores that are served: this workspace's, and the user's others.
+//! The served stores: this workspace's, and the user's others.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -16,18 +16,18 @@ use crate::live::{Live, Outlet};
 use crate::problem::{Problem, Result};
 use crate::security::Caller;
 
-/// Where served stores come from, and what starts runs in them.
+/// The served workspaces, and the program that starts runs in them.
 #[derive(Clone, Debug)]
 pub struct Workspaces {
-    /// The workspace that is meant where none is named.
+    /// The default workspace.
     pub home: Workspace,
-    /// Are the user's other stores shown, too?
+    /// Serve the user's other stores, too?
     pub others: bool,
-    /// The program that does what takes longer; absent, nothing is started.
+    /// The program for longer work; `None` to start nothing.
     pub program: Option<Program>,
 }
 
-/// An open store, and the workspace around it.
+/// An open store with its workspace.
 #[derive(Debug)]
 pub(crate) struct OpenStore {
     pub(crate) key: String,
@@ -46,20 +46,20 @@ pub(crate) struct Stores {
     others: Mutex<HashMap<String, Arc<OpenStore>>>,
 }
 
-/// Are the user's runs listened to while their models speak?
+/// Are live pieces of the user's runs streamed?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hearing {
     /// Those of the user's own stores.
     Own,
-    /// None: what is said is not redacted, and the server is reached from elsewhere.
+    /// None: pieces are not redacted, and the server is reachable from other machines.
     None,
 }
 
-/// How much of a digest names a store.
+/// The length of a store's key, in digits of a digest.
 const KEY_LENGTH: usize = 12;
 
 impl Stores {
-    /// Opens the home store, and makes it if there is none.
+    /// Opens the home store, and creates it if it does not exist.
     pub(crate) fn open(
         workspaces: Workspaces,
         hearing: Hearing,
@@ -72,7 +72,7 @@ impl Stores {
         Ok(Self { workspaces, hearing, home, others: Mutex::default() })
     }
 
-    /// The store of a key. Others than the home store are for the user alone.
+    /// The store with a key. Stores other than the home store are only for the user.
     pub(crate) fn get(&self, key: Option<&str>, caller: &Caller) -> Result<Arc<OpenStore>> {
         match key {
             None => Ok(Arc::clone(&self.home)),
@@ -82,17 +82,17 @@ impl Stores {
         }
     }
 
-    /// Tells which sessions change in any of them that is there now.
+    /// Sends changes of all current stores.
     pub(crate) fn tell_changes(&self, caller: &Caller, to: &Outlet) -> Result<()> {
         self.home.live.tell_changes(to.clone())?;
         for path in self.known_to(caller) {
-            // One that cannot be opened does not hide the others.
+            // A store that cannot be opened does not hide the others.
             let _ = self.other(&key(&path)).and_then(|store| store.live.tell_changes(to.clone()));
         }
         Ok(())
     }
 
-    /// All of them that a caller may see, the home store first.
+    /// All stores that the caller may see, the home store first.
     pub(crate) fn list(&self, caller: &Caller) -> Vec<ServedStore> {
         let served = |store: &OpenStore, home| ServedStore {
             key: store.key.clone(),
@@ -106,7 +106,7 @@ impl Stores {
             let key = key(&path);
             list.push(match self.other(&key) {
                 Ok(store) => served(&store, false),
-                // Named all the same: what cannot be opened must not seem to be gone.
+                // Listed all the same, so that it does not seem to be gone.
                 Err(problem) => ServedStore {
                     key,
                     name: path.display().to_string(),
@@ -151,7 +151,7 @@ impl Stores {
         Ok(store)
     }
 
-    /// What starts runs in a store.
+    /// The launcher of runs in a store.
     pub(crate) fn launcher(&self, store: &OpenStore) -> Option<Launcher> {
         let mut program = self.workspaces.program.clone()?;
         let place = &store.runtime.workspace().place;
@@ -170,7 +170,7 @@ fn no_store() -> Problem {
 }
 
 impl OpenStore {
-    /// A session that is there.
+    /// An existing session.
     pub(crate) fn session(&self, id: &str) -> Result<SessionId> {
         let id: SessionId = id.parse().map_err(|error: stepwell::model::InvalidName| {
             Problem::invalid(error.to_string()).at("id")
@@ -192,7 +192,7 @@ fn opened(workspace: Workspace, well: Stepwell, name: &Path, hearing: Hearing) -
     OpenStore { key, name, runtime: Runtime::new(workspace), well, live }
 }
 
-/// A short name for a store that says nothing of where it is.
+/// A short key of a store that does not reveal its path.
 fn key(path: &Path) -> String {
     let digest = Digest::of(path.as_os_str().as_encoded_bytes()).to_string();
     let hex = digest.rsplit(':').next().unwrap_or_default();

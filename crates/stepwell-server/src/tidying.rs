@@ -1,4 +1,4 @@
-//! Housekeeping of the served stores after changes: in the background, one sweep of a store at a time.
+//! Housekeeping of the served stores after changes: in the background, one sweep a store at a time.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,10 +13,10 @@ use stepwell_workspace::housekeeping::tidy;
 
 use crate::stores::OpenStore;
 
-/// How long a store is left alone after a sweep. Sessions fall due by the day.
+/// The minimum time between two sweeps. Sessions become due by the day.
 const EVERY: Duration = Duration::from_secs(3_600);
 
-/// Sweeps stores in threads. Dropped, it waits for the sweeps that run.
+/// Sweeps stores in threads. Dropping it waits for running sweeps.
 #[derive(Debug, Default)]
 pub(crate) struct Tidying {
     /// The last sweep of each store, by the store's key.
@@ -26,12 +26,12 @@ pub(crate) struct Tidying {
 #[derive(Debug)]
 struct Sweep {
     begun: Time,
-    /// Absent if there was no thread to be had: the next sweep does its work.
+    /// If no thread could be spawned, the next sweep does its work.
     thread: io::Result<JoinHandle<()>>,
 }
 
 impl Tidying {
-    /// Sweeps a store that changed, unless it was swept within the last hour.
+    /// Sweeps a changed store, unless it was swept within the last hour.
     pub(crate) fn after_change(&self, store: &Arc<OpenStore>) {
         let swept = Arc::clone(store);
         let sweep = move || tidy(swept.runtime.workspace(), &swept.well);
@@ -62,7 +62,7 @@ impl Drop for Tidying {
     fn drop(&mut self) {
         let sweeps = mem::take(&mut *self.sweeps());
         for thread in sweeps.into_values().filter_map(|sweep| sweep.thread.ok()) {
-            // A sweep that panicked has said so; the other stores' sweeps end all the same.
+            // A panic was reported already, and must not prevent the other joins.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! Messages as Anthropic answers them: what it rejects, and how it streams.
+//! Anthropic's messages API: what it rejects, and how it streams.
 
 use std::collections::HashSet;
 
@@ -8,8 +8,8 @@ use crate::asked::Asked;
 use crate::picture;
 use crate::reply::{HttpError, Piece, Say, Stop, Tokens, chunks};
 
-/// What the betas are called under which messages of the system may stand between the others,
-/// as Claude Code sends them.
+/// The names of betas that allow system messages inside the conversation, as Claude Code sends
+/// them.
 const SYSTEM_BETA: &str = "mid-conversation-";
 
 /// Checks a request. The error is the vendor's message.
@@ -109,7 +109,7 @@ fn check_messages(messages: &[Value], signatures: &HashSet<String>) -> Result<()
     }
 }
 
-/// A message's blocks; a plain text is one.
+/// A message's blocks; a plain text counts as one.
 fn blocks(n: usize, content: &Value) -> Result<Vec<&Value>, String> {
     let empty = || {
         format!(
@@ -175,7 +175,7 @@ fn check_block(place: &str, block: &Value) -> Result<(), String> {
             }
         }
         "thinking" | "redacted_thinking" => Ok(()),
-        // What Anthropic's own tools did goes back as it came.
+        // Blocks of Anthropic's own tools go back unchanged.
         kind if kind == "server_tool_use" || kind.ends_with("_tool_result") => Ok(()),
         other => Err(format!("{place}: Input tag '{other}' found using 'type' does not match")),
     }
@@ -189,7 +189,7 @@ fn results<'a>(n: usize, role: &str, blocks: &[&'a Value]) -> Result<Vec<&'a str
                 "messages.{n}: `tool_result` blocks can only be in `user` messages"
             ));
         }
-        // Behind anything else it is not "immediately after": it counts as missing.
+        // After anything else it is not "immediately after", and counts as missing.
         if k != ids.len() {
             break;
         }
@@ -280,7 +280,7 @@ fn name(say: &Say) -> &str {
     say.id.as_deref().unwrap_or("msg_1")
 }
 
-/// An answer in one piece.
+/// A non-streamed answer.
 pub(crate) fn whole(say: &Say) -> Value {
     let content: Vec<Value> = say
         .pieces
@@ -363,7 +363,7 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
     events
 }
 
-/// The event of a vendor that fails in the middle.
+/// The event with which a vendor fails in the middle of a stream.
 pub(crate) fn overloaded() -> String {
     event("error", &json!({"error": {"type": "overloaded_error", "message": "Overloaded"}}))
 }
@@ -383,7 +383,7 @@ fn stop_reason(stop: Stop) -> &'static str {
     }
 }
 
-/// Anthropic counts what it read from its cache apart from the input.
+/// Anthropic counts cache reads separately from the input.
 fn usage(tokens: Tokens) -> Value {
     json!({
         "input_tokens": tokens.input - tokens.cached - tokens.cache_written,

@@ -1,8 +1,8 @@
-//! A request as it arrived.
+//! A received request.
 
 use serde_json::Value;
 
-/// Whose words a request speaks.
+/// The API of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
     /// `/v1/chat/completions`
@@ -13,23 +13,23 @@ pub enum Protocol {
     Anthropic,
 }
 
-/// A request as it arrived.
+/// A received request.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Whose words it speaks.
+    /// Its API.
     pub protocol: Protocol,
-    /// Its headers, by their lower-case name.
+    /// Its headers, with lower-case names.
     pub headers: Vec<(String, String)>,
-    /// Its body.
+    /// Its parsed body.
     pub body: Value,
-    /// Its body as it was written.
+    /// Its body as received.
     pub text: String,
-    /// The vendor's words, if it was rejected.
+    /// The error message, if it was rejected.
     pub rejected: Option<String>,
 }
 
 impl Asked {
-    /// A header of it, by its lower-case name.
+    /// A header, by its lower-case name.
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(key, _)| key == name).map(|(_, value)| value.as_str())

@@ -1,10 +1,9 @@
 //! A model provider for tests that rejects what the vendors reject.
 //!
-//! It listens on a loopback port and speaks OpenAI's chat completions
-//! (`/v1/chat/completions`) and responses (`/v1/responses`) and Anthropic's messages
-//! (`/v1/messages`), streaming and not. It records every request.
-//! A conversation that a vendor would answer with 400 is answered with 400 here, in the
-//! vendor's words. What it says to the rest comes from the test: queued, or from a function.
+//! It listens on a loopback port and speaks OpenAI's chat completions (`/v1/chat/completions`) and
+//! responses (`/v1/responses`) and Anthropic's messages (`/v1/messages`), streaming and not. It
+//! records every request. A conversation that a vendor would reject with 400 is rejected with 400
+//! here, in the vendor's words. The test provides all other answers: queued, or from a function.
 //!
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
@@ -31,7 +30,7 @@ pub use reply::{Dialect, Ending, HttpError, Piece, Raw, Reply, Say, Stop, Tokens
 pub use server::{Rules, Strict};
 
 /// Checks a request's body by a vendor's rules, without a server. The error is the vendor's
-/// message. Thinking is taken from nobody: its signatures cannot be known here.
+/// message. Signed thinking is rejected, because its signatures cannot be known here.
 pub fn check(protocol: Protocol, body: &serde_json::Value) -> Result<(), String> {
     match protocol {
         Protocol::OpenAi => openai::check(body),

@@ -1,4 +1,4 @@
-//! Chat completions as OpenAI answers them: what it rejects, and how it streams.
+//! OpenAI's chat completions: what it rejects, and how it streams.
 
 use std::collections::HashSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::picture;
 use crate::reply::{Dialect, HttpError, Piece, Say, Stop, Tokens, chunks};
 
-/// OpenAI's limit for the id of a call.
+/// OpenAI's limit on call ids.
 const LONGEST_ID: usize = 40;
 
 /// Checks a request. The error is the vendor's message.
@@ -167,8 +167,7 @@ fn check_assistant<'a>(
     Ok(ids)
 }
 
-/// OpenAI itself lets some empty texts pass; those who speak as it does are less patient,
-/// so nothing empty is taken here.
+/// OpenAI accepts some empty texts; compatible servers are stricter, so all are rejected here.
 fn check_content(n: usize, content: &Value) -> Result<(), String> {
     let empty =
         || format!("Invalid value for 'messages[{n}].content': expected non-empty content.");
@@ -223,7 +222,7 @@ pub(crate) fn error(error: &HttpError) -> Value {
     json!({"error": {"message": error.message, "type": kind, "param": null, "code": error.code}})
 }
 
-/// An answer in one piece.
+/// A non-streamed answer.
 pub(crate) fn whole(say: &Say) -> Value {
     let mut content = String::new();
     let mut reasoning = String::new();
@@ -288,16 +287,16 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
     events
 }
 
-/// A call of a tool.
+/// A tool call.
 struct Call<'a> {
     id: &'a str,
     name: &'a str,
-    /// Its arguments, in the pieces in which they are streamed.
+    /// Its arguments, in the streamed pieces.
     arguments: &'a [String],
 }
 
 impl Call<'_> {
-    /// Its pieces, as a dialect streams them.
+    /// Its pieces in a dialect.
     fn pieces(&self, dialect: Dialect, index: usize) -> Vec<Value> {
         let Self { id, name, arguments } = self;
         let whole = |arguments: &str| json!({"id": id, "type": "function", "function": {"name": name, "arguments": arguments}});
@@ -318,7 +317,7 @@ impl Call<'_> {
     }
 }
 
-/// The event of a vendor that fails in the middle.
+/// The event with which a vendor fails in the middle of a stream.
 pub(crate) fn overloaded() -> String {
     event(&json!({"error": {
         "message": "The server is currently overloaded.", "type": "server_error", "code": null,

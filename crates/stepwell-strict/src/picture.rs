@@ -1,6 +1,6 @@
-//! Which pictures the vendors take: four kinds, each under its own name.
+//! The pictures that vendors accept: four formats, each with the right media type.
 
-/// How the bytes of each kind begin, in base64.
+/// The first bytes of each format, in base64.
 const KINDS: [(&str, &str); 4] = [
     ("image/png", "iVBORw0KGg"),
     ("image/jpeg", "/9j/"),
@@ -8,7 +8,7 @@ const KINDS: [(&str, &str); 4] = [
     ("image/webp", "UklGR"),
 ];
 
-/// Refuses what is none of them, or bears the name of another.
+/// Rejects other formats and wrong media types.
 pub(crate) fn check(media_type: &str, data: &str) -> Result<(), String> {
     let Some((_, begins)) = KINDS.iter().find(|(kind, _)| *kind == media_type) else {
         return Err("Input should be 'image/jpeg', 'image/png', 'image/gif' or 'image/webp'".into());

@@ -1,26 +1,26 @@
-//! What the server is told to say.
+//! The scripted replies of the server.
 
 use std::time::Duration;
 
-/// The answer to one request.
+/// The reply to one request.
 #[derive(Clone, Debug)]
 pub enum Reply {
-    /// The model speaks.
+    /// An answer of the model.
     Say(Say),
-    /// The vendor refuses, or fails.
+    /// An error of the vendor.
     Error(HttpError),
-    /// The connection is closed before a word.
+    /// The connection closes without a byte.
     Drop,
-    /// Nothing happens until the caller hangs up.
+    /// No reply until the caller hangs up.
     Hang,
-    /// A web page, with status 200: what a wrong address or a gate on the way answers.
+    /// A web page with status 200, as from a wrong URL or a login page on the way.
     Page(String),
-    /// What the test wrote, byte for byte: what no vendor's form has.
+    /// A reply outside of the vendor's protocol, byte for byte.
     Raw(Raw),
 }
 
 impl Reply {
-    /// A status and a body that are sent as they are.
+    /// A reply with this status and body, sent unchanged.
     pub fn raw(status: u16, body: impl Into<String>) -> Raw {
         Raw { status, headers: Vec::new(), body: body.into() }
     }
@@ -49,7 +49,7 @@ impl From<HttpError> for Reply {
     }
 }
 
-/// A response that is sent as it is.
+/// A reply that is sent unchanged.
 #[derive(Clone, Debug)]
 pub struct Raw {
     /// The status.
@@ -61,7 +61,7 @@ pub struct Raw {
 }
 
 impl Raw {
-    /// With a header.
+    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &'static str, value: &'static str) -> Self {
         self.headers.push((name, value));
@@ -74,23 +74,23 @@ impl Raw {
 pub struct HttpError {
     /// The status.
     pub status: u16,
-    /// What the vendor says.
+    /// The vendor's message.
     pub message: String,
-    /// `code` for OpenAI, `type` for Anthropic; what fits the status if absent.
+    /// `code` for OpenAI, `type` for Anthropic; derived from the status if absent.
     pub code: Option<String>,
     /// The header `Retry-After`.
     pub retry_after: Option<String>,
 }
 
 impl HttpError {
-    /// With the vendor's code.
+    /// Sets the vendor's code.
     #[must_use]
     pub fn code(mut self, code: impl Into<String>) -> Self {
         self.code = Some(code.into());
         self
     }
 
-    /// With the header `Retry-After`.
+    /// Sets the header `Retry-After`.
     #[must_use]
     pub fn retry_after(mut self, value: impl Into<String>) -> Self {
         self.retry_after = Some(value.into());
@@ -98,29 +98,29 @@ impl HttpError {
     }
 }
 
-/// What the model says.
+/// An answer of the model.
 #[derive(Clone, Debug, Default)]
 pub struct Say {
-    /// The vendor's name for the answer, where Anthropic's words are spoken; `msg_1` if absent.
+    /// The answer's id in Anthropic's API; `msg_1` if absent.
     pub id: Option<String>,
-    /// In order.
+    /// Its pieces, in order.
     pub pieces: Vec<Piece>,
-    /// What it used, if it says.
+    /// Its tokens, if they are reported.
     pub tokens: Option<Tokens>,
-    /// Why it stops; what fits the pieces if absent.
+    /// Why it stops; derived from the pieces if absent.
     pub stop: Option<Stop>,
     /// How the stream ends.
     pub ending: Ending,
-    /// How long it thinks before the first word.
+    /// The delay before the first byte.
     pub delay: Duration,
-    /// How it says it, where OpenAI's words are spoken.
+    /// The dialect in OpenAI's API.
     pub dialect: Dialect,
 }
 
-/// How those who speak as OpenAI does differ from it.
+/// Deviations of OpenAI-compatible servers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialect {
-    /// As OpenAI itself.
+    /// OpenAI itself.
     #[default]
     OpenAi,
     /// Calls come whole and without `index`, as from Gemini's OpenAI endpoint and mistral.rs.
@@ -129,7 +129,7 @@ pub enum Dialect {
     UnnumberedPieces,
     /// Every call has the `index` 0, as from older Ollama.
     AllZero,
-    /// The answer comes in one piece, though a stream was asked for.
+    /// The answer is not streamed, although a stream was requested.
     Unstreamed,
 }
 
@@ -142,35 +142,35 @@ pub enum Piece {
     Thinking {
         /// The reasoning.
         text: String,
-        /// What it is signed with.
+        /// Its signature.
         signature: String,
     },
-    /// Reasoning that Anthropic hides, as its encrypted data.
+    /// Hidden reasoning of Anthropic, as encrypted data.
     Redacted(String),
-    /// A tool call, its arguments in the chunks that are streamed.
+    /// A tool call, with its arguments in the streamed pieces.
     Call {
         /// The call's id.
         id: String,
         /// The tool.
         name: String,
-        /// The arguments' text, cut into pieces.
+        /// The arguments' text in pieces.
         arguments: Vec<String>,
     },
 }
 
-/// Tokens of one call, in the terms of stepwell: input holds what was cached, output what
-/// was reasoned.
+/// Tokens of one call, in Stepwell's terms: input includes cached tokens, output includes
+/// reasoning.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Tokens {
-    /// Sent.
+    /// Input tokens.
     pub input: u64,
-    /// Of those, read from the cache.
+    /// The part read from the cache.
     pub cached: u64,
-    /// Of those, written to the cache; OpenAI does not count them.
+    /// The part written to the cache; OpenAI does not count it.
     pub cache_written: u64,
-    /// Received.
+    /// Output tokens.
     pub output: u64,
-    /// Of those, hidden reasoning.
+    /// The part that is hidden reasoning.
     pub reasoning: u64,
 }
 
@@ -181,60 +181,60 @@ pub enum Stop {
     Done,
     /// It calls tools.
     Tools,
-    /// It used up its tokens.
+    /// It reached the output limit.
     Length,
-    /// What it says was filtered.
+    /// Its text was filtered.
     Filtered,
 }
 
 /// How a stream ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ending {
-    /// As it should.
+    /// Complete.
     #[default]
     Whole,
-    /// Cleanly, after this many events, without the event that ends it.
+    /// Cleanly after this many events, without the final event.
     CutAfter(usize),
     /// The connection breaks after this many events.
     BrokenAfter(usize),
-    /// After this many events comes an error event: the vendor is overloaded.
+    /// With an error event after this many events: the vendor is overloaded.
     OverloadedAfter(usize),
-    /// After this many events nothing more comes.
+    /// With silence after this many events.
     SilentAfter(usize),
-    /// After this many events it pauses until the test says that it goes on.
+    /// It pauses after this many events until the test continues it.
     PausedAfter(usize),
-    /// After this many events nothing more comes but what keeps the connection alive.
+    /// With keep-alives only after this many events.
     KeptAliveAfter(usize),
 }
 
 impl Say {
-    /// A text.
+    /// An answer of this text.
     pub fn text(text: impl Into<String>) -> Self {
         Self::default().saying(text)
     }
 
-    /// With a text behind the rest.
+    /// Adds a text.
     #[must_use]
     pub fn saying(mut self, text: impl Into<String>) -> Self {
         self.pieces.push(Piece::Text(text.into()));
         self
     }
 
-    /// With reasoning behind the rest.
+    /// Adds visible reasoning.
     #[must_use]
     pub fn thinking(mut self, text: impl Into<String>, signature: impl Into<String>) -> Self {
         self.pieces.push(Piece::Thinking { text: text.into(), signature: signature.into() });
         self
     }
 
-    /// With hidden reasoning behind the rest.
+    /// Adds hidden reasoning.
     #[must_use]
     pub fn redacted(mut self, data: impl Into<String>) -> Self {
         self.pieces.push(Piece::Redacted(data.into()));
         self
     }
 
-    /// With a tool call behind the rest.
+    /// Adds a tool call.
     #[must_use]
     pub fn calling(
         mut self,
@@ -247,42 +247,42 @@ impl Say {
         self
     }
 
-    /// With the vendor's name for it.
+    /// Sets the answer's id.
     #[must_use]
     pub fn named(mut self, id: impl Into<String>) -> Self {
         self.id = Some(id.into());
         self
     }
 
-    /// With what it used.
+    /// Sets the tokens.
     #[must_use]
     pub fn using(mut self, tokens: Tokens) -> Self {
         self.tokens = Some(tokens);
         self
     }
 
-    /// With the reason for which it stops.
+    /// Sets the reason for the stop.
     #[must_use]
     pub fn stopping(mut self, stop: Stop) -> Self {
         self.stop = Some(stop);
         self
     }
 
-    /// With another end.
+    /// Sets the end of the stream.
     #[must_use]
     pub fn ending(mut self, ending: Ending) -> Self {
         self.ending = ending;
         self
     }
 
-    /// In another dialect of OpenAI's words.
+    /// Sets the dialect.
     #[must_use]
     pub fn dialect(mut self, dialect: Dialect) -> Self {
         self.dialect = dialect;
         self
     }
 
-    /// With a delay before the first word.
+    /// Sets the delay.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = delay;
@@ -295,7 +295,7 @@ impl Say {
     }
 }
 
-/// Cuts a text into chunks of a few characters, as models stream them.
+/// Cuts a text into short chunks, as models stream it.
 pub(crate) fn chunks(text: &str) -> Vec<String> {
     let letters: Vec<char> = text.chars().collect();
     letters.chunks(5).map(|chunk| chunk.iter().collect()).collect()

@@ -1,4 +1,4 @@
-//! Responses as OpenAI answers them: what it rejects, and how it streams.
+//! OpenAI's responses API: what it rejects, and how it streams.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ pub(crate) fn check(body: &Value) -> Result<(), String> {
     }
 }
 
-/// Each call has one output, and each output its call.
+/// Each call needs one output, and each output its call.
 fn check_items(items: &[Value]) -> Result<(), String> {
     let mut calls: HashSet<&str> = HashSet::new();
     let mut outputs: HashSet<&str> = HashSet::new();
@@ -91,7 +91,7 @@ fn is_image(url: &str) -> bool {
     embedded.is_some_and(|(_, data)| !data.contains(':')) || url.starts_with("http")
 }
 
-/// An answer in one piece.
+/// A non-streamed answer.
 pub(crate) fn whole(say: &Say) -> Value {
     let items: Vec<Value> = items(say).into_iter().map(|(item, _)| item).collect();
     response(say, "completed", &items)
@@ -131,7 +131,7 @@ pub(crate) fn events(say: &Say) -> Vec<String> {
     events
 }
 
-/// The event of a vendor that fails in the middle.
+/// The event with which a vendor fails in the middle of a stream.
 pub(crate) fn overloaded() -> String {
     let error = json!({"code": "server_is_overloaded", "message": "Overloaded"});
     event("response.failed", &json!({"response": {"status": "failed", "error": error}}))
@@ -142,7 +142,7 @@ pub(crate) fn error(error: &HttpError) -> Value {
     crate::openai::error(error)
 }
 
-/// The items of an answer, each with what is streamed of it.
+/// The items of an answer, each with its streamed events.
 fn items(say: &Say) -> Vec<(Value, Vec<(&'static str, String)>)> {
     let named = |n: usize, piece: &Piece| match piece {
         Piece::Text(text) => {

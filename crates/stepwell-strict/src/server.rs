@@ -1,4 +1,4 @@
-//! The server: a port, what it was asked, and the queue of what it says.
+//! The server: its port, the received requests, and the queue of replies.
 
 use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
@@ -32,17 +32,16 @@ use crate::{anthropic, openai, responses};
 type Body = BoxBody<Bytes, io::Error>;
 type Answering = Box<dyn FnMut(&Asked) -> Reply + Send>;
 
-/// What the server holds a request to, besides the vendors' rules.
+/// Checks of a request, besides the vendors' rules.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// The key that it takes; empty: it wants none.
+    /// The accepted key; empty for none.
     pub key: String,
-    /// The models that it has; empty: any.
+    /// The accepted models; empty for all.
     pub models: Vec<String>,
-    /// The tokens that fit, at four bytes of the request each.
+    /// The context length in tokens, at four bytes of the request each.
     pub context: Option<usize>,
-    /// The tokens that fit in both directions: what is sent, and the longest answer that is asked
-    /// for. Local servers count so.
+    /// The context length including the requested output limit, as local servers count.
     pub context_with_answer: Option<usize>,
 }
 
@@ -57,7 +56,7 @@ impl Default for Rules {
     }
 }
 
-/// A provider on a loopback port. It stops when it is dropped.
+/// A provider on a loopback port. Dropping it stops it.
 pub struct Strict {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -69,7 +68,7 @@ struct Shared {
     state: Mutex<State>,
     arrived: watch::Sender<usize>,
     hung_up: watch::Sender<usize>,
-    /// How often streams that pause were told to go on.
+    /// How often paused streams were continued.
     go_on: watch::Sender<usize>,
 }
 
@@ -78,7 +77,7 @@ struct State {
     queue: VecDeque<Reply>,
     otherwise: Option<Answering>,
     asked: Vec<Asked>,
-    /// What the thinking blocks that were sent out are signed with.
+    /// The signatures of the thinking blocks that were sent.
     signatures: HashSet<String>,
 }
 
@@ -95,7 +94,7 @@ impl Drop for Strict {
 }
 
 impl Strict {
-    /// Listens on a free loopback port, on the runtime that it is called from.
+    /// Listens on a free loopback port, on the current runtime.
     pub async fn start(rules: Rules) -> io::Result<Self> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
@@ -114,7 +113,7 @@ impl Strict {
                     let service = service_fn(|request| handle(Arc::clone(&shared), request));
                     let connection = hyper::server::conn::http1::Builder::new()
                         .serve_connection(TokioIo::new(socket), service);
-                    // A caller that hangs up is part of the tests.
+                    // Callers that hang up are part of the tests.
                     drop(connection.await);
                 });
             }
@@ -122,34 +121,34 @@ impl Strict {
         Ok(Self { address, shared, task })
     }
 
-    /// The URL that both protocols' paths stand under.
+    /// The base URL of both protocols.
     #[must_use]
     pub fn base_url(&self) -> String {
         format!("http://{}/v1", self.address)
     }
 
-    /// The key that it takes.
+    /// The accepted key.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.shared.rules.key
     }
 
-    /// Queues an answer. A request that is rejected takes none.
+    /// Queues a reply. A rejected request consumes none.
     pub fn push(&self, reply: impl Into<Reply>) {
         self.shared.state().queue.push_back(reply.into());
     }
 
-    /// Answers from a function when the queue is empty.
+    /// Computes replies when the queue is empty.
     pub fn answer_with(&self, answer: impl FnMut(&Asked) -> Reply + Send + 'static) {
         self.shared.state().otherwise = Some(Box::new(answer));
     }
 
-    /// Takes signatures of thinking that another server issued.
+    /// Accepts signatures of thinking from another server.
     pub fn trust_signature(&self, signature: impl Into<String>) {
         self.shared.state().signatures.insert(signature.into());
     }
 
-    /// Has streams that pause go on.
+    /// Continues paused streams.
     pub fn go_on(&self) {
         self.shared.go_on.send_modify(|count| *count += 1);
     }
@@ -178,7 +177,7 @@ impl Strict {
 }
 
 async fn reached(counter: &watch::Sender<usize>, times: usize) {
-    // It fails only without a sender, which the caller holds.
+    // This fails only without a sender, and the caller holds one.
     drop(counter.subscribe().wait_for(|count| *count >= times).await);
 }
 
@@ -240,7 +239,7 @@ fn web_page(page: &str) -> Response<Body> {
     response
 }
 
-/// What a request is answered with: by the key, the vendor's rules, then the test.
+/// The reply to a request: by its key, by the vendor's rules, then by the test.
 fn decide(shared: &Shared, mut asked: Asked) -> Reply {
     let mut state = shared.state();
     let refused = access(&shared.rules, &asked);
@@ -277,7 +276,7 @@ fn decide(shared: &Shared, mut asked: Asked) -> Reply {
     reply
 }
 
-/// The key, the model and the length, in the vendors' words.
+/// Checks key, model and length, with the vendors' messages.
 fn access(rules: &Rules, asked: &Asked) -> Option<HttpError> {
     let (header, expected) = match asked.protocol {
         Protocol::OpenAi | Protocol::Responses if rules.key.is_empty() => {
@@ -381,7 +380,7 @@ fn streamed(protocol: Protocol, say: &Say, watched: Watched) -> Response<Body> {
     if matches!(say.ending, Ending::OverloadedAfter(_)) {
         events.push(overloaded);
     }
-    // Each event leaves in two pieces, so that letters and lines are cut in the middle.
+    // Each event is sent in two pieces, which cuts characters and lines in the middle.
     let pieces: Vec<Bytes> = events
         .into_iter()
         .flat_map(|event| {
@@ -419,11 +418,10 @@ enum End {
     KeptAlive(tokio::time::Interval),
 }
 
-/// How often a stream that says nothing keeps its connection alive.
+/// The interval of keep-alives in a silent stream.
 const KEEP_ALIVE: Duration = Duration::from_millis(20);
 
-/// A streamed body. It yields to the runtime between its pieces, so that they are sent one
-/// by one.
+/// A streamed body. It yields to the runtime between its pieces, so that each is sent separately.
 struct Streaming {
     pieces: VecDeque<Bytes>,
     end: End,
@@ -431,14 +429,14 @@ struct Streaming {
     watched: Option<Watched>,
 }
 
-/// Where a stream pauses: with so many pieces left, until something.
+/// A pause of a stream: at this number of remaining pieces, until a signal.
 struct Pause {
     left: usize,
     until: Pin<Box<dyn Future<Output = ()> + Send + Sync>>,
 }
 
 async fn next_go_on(mut told: watch::Receiver<usize>) {
-    // Whoever could say it is gone: then the connection is, too.
+    // The sender is gone, and so is the connection.
     let _ = told.changed().await;
 }
 
@@ -475,7 +473,7 @@ impl Stream for Streaming {
     }
 }
 
-/// Counts a caller that hangs up before its answer is complete.
+/// Counts a caller that hangs up before the end of its answer.
 struct Watched {
     shared: Arc<Shared>,
     complete: bool,

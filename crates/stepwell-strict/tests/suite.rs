@@ -1,4 +1,4 @@
-//! The strict provider rejects what it should, and takes what it should.
+//! The strict provider rejects and accepts the right requests.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ enum Vendor {
     Anthropic,
 }
 
-/// Posts a body and returns the status and what came back.
+/// Posts a body, and returns the status and the response.
 async fn post(strict: &Strict, vendor: Vendor, body: &Value) -> (u16, String) {
     let host = strict.base_url().replace("http://", "").replace("/v1", "");
     let mut socket = TcpStream::connect(&host).await.unwrap();
@@ -37,7 +37,7 @@ async fn post(strict: &Strict, vendor: Vendor, body: &Value) -> (u16, String) {
     (status, joined(&answer))
 }
 
-/// An answer without the frames of a chunked body.
+/// A chunked body without its framing.
 fn joined(answer: &str) -> String {
     let Some((head, mut rest)) = answer.split_once("\r\n\r\n") else { return answer.to_owned() };
     if !head.contains("chunked") {
@@ -212,7 +212,7 @@ async fn an_answer_comes_whole_or_in_a_stream() {
             Vendor::Anthropic => (r#""input":{"x":1}"#, "event: message_stop"),
         };
         assert!(whole.contains(sign) && whole.contains("Hello"), "{whole}");
-        // Responses end with all that was streamed.
+        // Responses end with a repetition of everything that was streamed.
         let at_once = streamed.contains(sign) && !matches!(vendor, Vendor::Responses);
         assert!(streamed.contains("text/event-stream") && !at_once, "{streamed}");
         assert!(streamed.contains(end), "{streamed}");

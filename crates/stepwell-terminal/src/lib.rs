@@ -6,6 +6,7 @@ pub mod events;
 mod explained;
 pub mod gates;
 pub mod lines;
+pub mod reply;
 pub mod report;
 pub mod rewind;
 pub mod servers;

@@ -6,8 +6,8 @@ use std::sync::{LazyLock, OnceLock};
 
 use jiff::tz::TimeZone;
 use serde::Serialize;
+use stepwell::log::Redactor;
 use stepwell::model::{Estimate, Spent, Time};
-use stepwell_agent::redact::Redactor;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// The text without what would move a terminal's cursor, change its colours or turn the

@@ -6,11 +6,11 @@ mod remedies;
 mod runs;
 
 use stepwell::SessionInfo;
+use stepwell_formats::{Format, Losses};
 use stepwell_workspace::config::Source;
 use stepwell_workspace::{ConfigPlace, Notice};
 
-use crate::console::note;
-use crate::text::count;
+use crate::text::{count, visible};
 
 pub use imports::{no_session, taken_in};
 pub use remedies::hint;
@@ -81,11 +81,22 @@ pub fn config_place(place: &ConfigPlace) -> String {
 }
 
 /// Says that a session's files are half moved, if they are.
-pub fn tell_of_half(info: &SessionInfo) {
+#[must_use]
+pub fn half_rewound(info: &SessionInfo) -> Vec<String> {
     let head = &info.head;
-    if let (Some(began), None) = (head.rewinding, &info.held) {
-        let session = head.id.clone();
-        let notice = stepwell_runtime::Notice::HalfRewound { session, began };
-        runtime_notice(&notice, head.updated_at, false).into_iter().for_each(note);
+    match (head.rewinding, &info.held) {
+        (Some(began), None) => {
+            let session = head.id.clone();
+            let notice = stepwell_runtime::Notice::HalfRewound { session, began };
+            runtime_notice(&notice, head.updated_at, false).into_iter().collect()
+        }
+        _ => Vec::new(),
     }
+}
+
+/// Says what a format cannot hold.
+#[must_use]
+pub fn losses(format: Format, losses: &Losses) -> Option<String> {
+    let lost = || format!("warning: {format} cannot hold: {}", visible(&losses.to_string()));
+    (!losses.is_empty()).then(lost)
 }

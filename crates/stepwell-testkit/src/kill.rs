@@ -1,10 +1,10 @@
-//! A process that is killed at a point of its run, as `kill -9` would.
+//! Kills the process at a chosen point, as `kill -9` would.
 
 use std::collections::BTreeMap;
 
 use parking_lot::Mutex;
 
-/// The points that this process passed, and the one at which it is killed.
+/// The points passed so far, and the one at which to kill the process.
 static RUN: Mutex<Run> = Mutex::new(Run { kind: String::new(), n: 0, passed: BTreeMap::new() });
 
 struct Run {
@@ -13,7 +13,7 @@ struct Run {
     passed: BTreeMap<String, usize>,
 }
 
-/// Kills this process when it passes points of a kind for the `n`th time; never, if `n` is 0.
+/// Kills this process when it passes a point of this kind for the `n`th time; never, if `n` is 0.
 pub fn at(kind: impl Into<String>, n: usize) {
     *RUN.lock() = Run { kind: kind.into(), n, passed: BTreeMap::new() };
 }

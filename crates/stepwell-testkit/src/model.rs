@@ -10,9 +10,9 @@ use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Request};
 /// A moment of a call.
 #[derive(Clone, Copy, Debug)]
 pub enum Moment<'a> {
-    /// The model is asked.
+    /// Before the model answers.
     Asked(Request<'a>),
-    /// It has answered.
+    /// After the model answered.
     Answered(&'a Result<Answer, CallError>),
 }
 

@@ -1,9 +1,9 @@
-//! What the crash tests and the process under test share: seeded random numbers, content
-//! that can be recomputed from its number, and the protocol between them.
+//! Code that the crash tests and the process under test share: seeded random numbers, content that
+//! can be recomputed from its number, and the protocol between them.
 //!
-//! The `torture` binary is the process that is killed, gets a full disk, or loses power;
-//! `tests/torture` does that to it and checks what is left. The `talker` binary runs agents and
-//! flows, answers and speaks to them, likewise.
+//! The tests in `tests/torture` kill the `torture` binary, fill its disk or cut its power, and
+//! check what is left. They do the same to the `talker` binary, which runs agents and flows,
+//! answers their questions and sends them messages.
 
 mod line;
 mod load;

@@ -1,18 +1,18 @@
-//! What the `talker` binary is asked to do, and what it says.
+//! The orders and reports of the `talker` binary.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use stepwell::{SessionId, Status};
 
-/// What one process is to do. It is its only argument, as JSON.
+/// The order for one process: its only argument, as JSON.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Order {
     /// A folder with the workspace (`work`) and the user's own (`home`, `config`, `state`).
     pub folder: PathBuf,
-    /// The address of the store; absent, it is in the workspace.
+    /// The address of the store; absent, the store is in the workspace.
     pub store: Option<String>,
-    /// What it does there.
+    /// The task.
     pub task: Task,
 }
 
@@ -21,28 +21,28 @@ pub struct Order {
 pub enum Task {
     /// Runs a new session.
     Start {
-        /// Who asks in it.
+        /// What asks the question.
         asker: Asker,
-        /// Who sits before it.
+        /// The person at its front end.
         person: Person,
     },
-    /// Goes on with a session.
+    /// Resumes a session.
     Resume {
         /// The session.
         session: SessionId,
-        /// Who sits before it.
+        /// The person at its front end.
         person: Person,
     },
-    /// Says some things to a session, one for each line on its input.
+    /// Sends messages to a session, one for each line of its input.
     Say {
         /// The session.
         session: SessionId,
-        /// What is said, before a number.
+        /// The text, in front of a number.
         words: String,
     },
 }
 
-/// Who asks a person in a run.
+/// What asks a person in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Asker {
     /// An agent.
@@ -54,32 +54,32 @@ pub enum Asker {
 }
 
 impl Asker {
-    /// Every one.
+    /// All of them.
     pub const ALL: [Self; 3] = [Self::Agent, Self::Flow, Self::Subagent];
 }
 
-/// Who sits before a run.
+/// The person at a run's front end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Person {
-    /// Somebody who only looks.
+    /// A person who only watches.
     Watches,
-    /// The process dies when the question is on record, before anyone is shown it.
+    /// The process dies when the question is recorded, before it is shown.
     DiesUnshown,
-    /// The process dies when it has shown the question.
+    /// The process dies after it has shown the question.
     DiesShown,
-    /// Somebody at the terminal of the process, which dies when their answer is on record, before
-    /// its run takes it.
+    /// A person at the process's terminal. The process dies when the answer is recorded, before its
+    /// run reads it.
     DiesAnswering,
 }
 
-/// What a process says, one line each.
+/// A report of a process, one a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Said {
     /// The session that it runs.
     Began(SessionId),
     /// It shows a question.
     Shown {
-        /// The question's name.
+        /// The question's id.
         gate: String,
     },
     /// Its run is over.

@@ -1,4 +1,4 @@
-//! Carries out what the terminal wants done: over the runtime, the store and the command line.
+//! Carries out what the terminal wants done: over the runtime and the store.
 
 mod choices;
 mod commands;
@@ -16,6 +16,7 @@ use stepwell::Stepwell;
 
 use stepwell::model::Mode;
 use stepwell::store::query::TrashScope;
+use stepwell_runtime::detached::Launcher;
 use stepwell_runtime::{Error, Runtime};
 use stepwell_workspace::{Workspace, known_stores};
 
@@ -34,8 +35,8 @@ use shell::Shells;
 pub struct Program {
     /// A runtime in a workspace.
     pub runtime: Arc<dyn Fn(Workspace) -> Runtime + Send + Sync>,
-    /// The command line: a program and its first arguments.
-    pub command: Vec<String>,
+    /// Starts runs that go on in the background of a workspace.
+    pub launcher: Arc<dyn Fn(&Workspace) -> std::io::Result<Launcher> + Send + Sync>,
     /// The user's own editor.
     pub editor: Vec<String>,
 }
@@ -210,9 +211,14 @@ impl Backstage for RuntimeBackstage {
             Effect::Interrupt => self.runs.interrupt(),
             Effect::Shell { command, visit } => self.shells.start(command, visit, &self.runtime),
             Effect::StopShell => self.shells.stop(),
-            Effect::Command { arguments, purpose } => {
-                let errand = commands::Errand { arguments, purpose };
-                commands::run(&self.program, &self.runtime, errand, &self.inputs);
+            Effect::Run { command, visit } => {
+                commands::run(&self.runtime, command, visit, &self.inputs);
+            }
+            Effect::Import { path, session, visit } => {
+                commands::import(&self.runtime, path.into(), (session, visit), &self.inputs);
+            }
+            Effect::GoOnDetached(session) => {
+                commands::go_on_detached(&self.program, &self.runtime, session, &self.inputs);
             }
             Effect::ListStart => self.read(Reader::start),
             Effect::Open { session, store, resume, opening } => {

@@ -1,6 +1,6 @@
 //! Completing what is typed: commands behind a slash, files behind an at sign.
 
-use stepwell_workspace::slash::SlashCommand;
+use stepwell_runtime::command::SlashCommand;
 
 use crate::clean::Clean;
 use crate::editor::Editor;

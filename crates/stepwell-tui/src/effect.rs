@@ -1,11 +1,13 @@
 //! What the terminal asks for: keys, runs and stores in, wishes out.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crossterm::event::KeyEvent;
 use stepwell::model::{Answer, Mode, Money, Phase};
 use stepwell::{Recorded, Seq, SessionId};
 use stepwell_agent::permission::Rule;
+use stepwell_runtime::command::Command;
 
 use crate::clean::Clean;
 use crate::helper::Helper;
@@ -155,8 +157,24 @@ pub enum Reply {
         /// Its subagents, and the conversations of a flow's nodes.
         helpers: Vec<Helper>,
     },
-    /// A command of the command line is done.
-    Done(Box<Done>),
+    /// A command was carried out, or failed.
+    Ran(Box<Ran>),
+    /// A session of another agent was imported.
+    Imported {
+        /// The session.
+        session: SessionId,
+        /// Where it is opened.
+        visit: Visit,
+    },
+    /// The run goes on in the background.
+    Detached,
+    /// The run cannot go on in the background.
+    NotDetached {
+        /// Why not.
+        why: Clean,
+        /// What would help.
+        hint: Option<Clean>,
+    },
     /// A command of the user's is done.
     ShellDone {
         /// The command.
@@ -258,17 +276,36 @@ pub struct Elsewhere {
     pub questions: Vec<Question>,
 }
 
-/// A command of the command line that is done.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Done {
-    /// What it was run for.
-    pub purpose: Purpose,
-    /// What it answered.
-    pub output: Clean,
-    /// What it said beside.
-    pub errors: Clean,
-    /// Did it do what was asked?
-    pub ok: bool,
+/// A command that was carried out, or failed.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The command.
+    pub command: Command,
+    /// Where it was typed.
+    pub visit: Visit,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What came of a command.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// It was carried out.
+    Done {
+        /// What it found or did.
+        reply: Arc<stepwell_runtime::command::Reply>,
+        /// The same in words.
+        text: Clean,
+        /// What a person should know beside it.
+        notes: Clean,
+    },
+    /// It failed.
+    Failed {
+        /// Why.
+        why: Clean,
+        /// What would help.
+        hint: Option<Clean>,
+    },
 }
 
 /// Whether sessions of other agents that were not imported are found.
@@ -305,43 +342,8 @@ pub struct RunSettings {
     pub budget: Option<Money>,
 }
 
-/// What a command's answer is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Purpose {
-    /// To be read: short answers in the conversation, long ones on a page.
-    Show(&'static str),
-    /// A diff, to be read on a page.
-    Diff,
-    /// A fork was made, and is opened.
-    Forked {
-        /// What it is a fork of.
-        of: SessionId,
-        /// Where it is opened.
-        visit: Visit,
-    },
-    /// A session changed: if it is open, it is read again.
-    Reload(SessionId),
-    /// The list of sessions changed.
-    Relist,
-    /// A session came back from the trash.
-    Restored,
-    /// A setting was changed.
-    Configured,
-    /// A session went to the trash, and can come back.
-    Deleted(SessionId),
-    /// The session goes on in the background.
-    Detached,
-    /// A session of another agent was imported, and is opened.
-    Imported {
-        /// The session.
-        session: SessionId,
-        /// Where it is opened.
-        visit: Visit,
-    },
-}
-
 /// Something that the terminal wants done. Its answer comes as an [`Input`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Begin a session.
     Start {
@@ -522,13 +524,24 @@ pub enum Effect {
     ListAgents,
     /// List who worked for a session.
     ListHelpers(SessionId),
-    /// Run a command of the command line.
-    Command {
-        /// Its arguments.
-        arguments: Vec<String>,
-        /// What its answer is for.
-        purpose: Purpose,
+    /// Carry out a command.
+    Run {
+        /// The command.
+        command: Command,
+        /// Where it was typed.
+        visit: Visit,
     },
+    /// Import a session of another agent, and open it.
+    Import {
+        /// Its file.
+        path: String,
+        /// Its name here.
+        session: SessionId,
+        /// Where it is opened.
+        visit: Visit,
+    },
+    /// Go on with a session in the background.
+    GoOnDetached(SessionId),
     /// Put a text on the clipboard.
     Copy(String),
     /// Let the user write in their own editor.

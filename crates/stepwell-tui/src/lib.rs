@@ -46,7 +46,7 @@ pub use draw::{Picture, draw, printed};
 pub use driver::{Backstage, InputChannel, Inputs, inputs, run};
 pub use editor::{Editor, Move, Row};
 pub use effect::{
-    Done, Effect, Elsewhere, Grown, Input, Opened, OtherAgents, PointsFor, Purpose, Reply,
+    Effect, Elsewhere, Grown, Input, Opened, OtherAgents, Outcome, PointsFor, Ran, Reply,
     RunSettings, StorePlace, Visit,
 };
 pub use helper::Helper;

@@ -2,7 +2,7 @@
 
 use ratatui::text::Line;
 use stepwell::SessionId;
-use stepwell::model::Mode;
+use stepwell::model::{Mode, Scope};
 
 use crate::clean::Clean;
 use crate::editor::Editor;
@@ -84,13 +84,22 @@ pub struct PointsPage {
 }
 
 /// The ways back: the flags of the command line, and what they say.
-pub(crate) const WAYS: [(&[&str], &str); 5] = [
-    (&["--both"], "the conversation and the files"),
-    (&["--chat"], "the conversation only"),
-    (&["--files"], "the files only"),
-    (&["--both", "--force"], "both, over what others changed"),
-    (&["--files", "--force"], "files only, over what others changed"),
+pub(crate) const WAYS: [(Way, &str); 5] = [
+    (Way { scope: Scope::Both, force: false }, "the conversation and the files"),
+    (Way { scope: Scope::Chat, force: false }, "the conversation only"),
+    (Way { scope: Scope::Files, force: false }, "the files only"),
+    (Way { scope: Scope::Both, force: true }, "both, over what others changed"),
+    (Way { scope: Scope::Files, force: true }, "files only, over what others changed"),
 ];
+
+/// What going back moves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Way {
+    /// The conversation, the files or both.
+    pub(crate) scope: Scope,
+    /// Are files overwritten that someone else changed since?
+    pub(crate) force: bool,
+}
 
 /// A text to read.
 #[derive(Clone, Debug)]

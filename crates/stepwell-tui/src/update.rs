@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
-use crate::effect::{Effect, Input, Purpose};
+use crate::effect::{Effect, Input};
 use crate::state::State;
 
 /// Within this, a second Escape or Ctrl+C belongs to the first.
@@ -28,8 +28,8 @@ impl State {
         self.now = now;
         let mut effects = self.handle(input);
         for effect in &effects {
-            if let Effect::Command { purpose: Purpose::Reload(session), .. } = effect {
-                self.changing = Some(session.clone());
+            if let Effect::Run { command, .. } = effect {
+                self.changing = reply::moved_by(command).or(self.changing.take());
             }
         }
         if self.questions.is_empty()

@@ -1,4 +1,4 @@
-//! Agents that Stepwell does not run, and what their hooks are answered.
+//! External agents, which Stepwell does not run, and the answers to their hooks.
 
 use std::collections::BTreeMap;
 
@@ -9,49 +9,49 @@ use stepwell::model::{Phase, Role, Time};
 use stepwell::sessions::lifecycle::{self, Passage, Turn};
 use stepwell::{SessionId, Status};
 
-/// An agent that Stepwell does not run, in the words of those who drive it.
+/// An external agent, in the field names of the programs that run it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Agent {
     /// Its session.
     pub agent_id: SessionId,
     /// Its name.
     pub agent_name: String,
-    /// What it is to do.
+    /// Its task.
     pub purpose: String,
     /// When it began.
     pub created_at: Time,
-    /// When it last told of itself.
+    /// When it last reported.
     pub last_updated: Time,
     /// The phase of its work.
     pub phase: Option<Phase>,
-    /// How it stands.
+    /// The status of its session.
     pub status: Status,
-    /// What it remembers.
+    /// Its metadata.
     pub metadata: BTreeMap<String, Value>,
-    /// Did it say that it can be resumed?
+    /// Did it report that it can be resumed?
     pub resume_ready: bool,
-    /// Every move from phase to phase.
+    /// Every change of its phase.
     pub history: Vec<PhaseMove>,
     /// How often it was resumed.
     pub resumes: u64,
     /// How many turns of its conversation are recorded.
     pub turns: u64,
-    /// How many errors it told of.
+    /// How many errors it reported.
     pub error_count: u64,
-    /// The last of them; null, if there was none.
+    /// The last error; null, if there was none.
     pub last_error: Option<AgentError>,
     /// When it ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finalized_at: Option<Time>,
-    /// Its last word.
+    /// Its final summary.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub summary: Option<Value>,
+    pub summary: Option<String>,
     /// From its beginning to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_seconds: Option<u64>,
 }
 
-/// One move from phase to phase.
+/// A change of phase.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PhaseMove {
     /// The phase that was left.
@@ -62,7 +62,7 @@ pub struct PhaseMove {
     pub timestamp: Time,
 }
 
-/// An error that an agent told of.
+/// An error that an agent reported.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AgentError {
     /// What went wrong.
@@ -76,11 +76,11 @@ pub struct AgentError {
 pub struct AgentUnreadable {
     /// Its session.
     pub agent_id: SessionId,
-    /// What is wrong with it.
+    /// The damage.
     pub damage: String,
 }
 
-/// An agent that was just begun.
+/// An agent that was just created.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct AgentCreated {
     /// Its session.
@@ -92,28 +92,27 @@ pub struct AgentCreated {
 pub struct AgentTurn {
     /// When it was said.
     pub at: Time,
-    /// By whom.
+    /// Who said it.
     pub role: Role,
     /// What was said.
     pub text: String,
 }
 
-/// The answer to a hook that asks whether a task that is about to be delegated has a session to
-/// resume.
+/// The answer to a hook that asks whether a delegated task has a session to resume.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Delegation {
     /// Is there a session to resume?
     pub should_resume: bool,
-    /// Why, in a word.
+    /// The reason, as a short code.
     pub reason: String,
     /// The session; null, if there is none.
     pub agent_id: Option<String>,
-    /// What is resumed.
+    /// The agent to resume.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resume_metadata: Option<ResumedAgent>,
-    /// What the hook was asked.
+    /// The hook's input.
     pub original_context: Option<Map<String, Value>>,
-    /// What Claude Code shows its model.
+    /// The text that Claude Code adds to the model's context.
     #[serde(rename = "hookSpecificOutput", skip_serializing_if = "Option::is_none")]
     pub context: Option<HookContext>,
 }
@@ -125,20 +124,20 @@ pub struct ResumedAgent {
     pub previous_phase: Option<Phase>,
     /// When it began.
     pub created_at: Time,
-    /// When it last told of itself.
+    /// When it last reported.
     pub last_updated: Time,
-    /// Every move from phase to phase.
+    /// Every change of its phase.
     pub history: Vec<PhaseMove>,
-    /// What it remembers.
+    /// Its metadata.
     pub session_metadata: BTreeMap<String, Value>,
     /// The last turns of its conversation, oldest first.
     pub turns: Vec<AgentTurn>,
 }
 
-/// What Claude Code shows its model.
+/// The text that Claude Code adds to the model's context.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HookContext {
-    /// The event that it answers.
+    /// The hook's event.
     #[serde(rename = "hookEventName")]
     pub event: String,
     /// The text.
@@ -146,36 +145,35 @@ pub struct HookContext {
     pub text: String,
 }
 
-/// The answer to a hook that says that an agent stopped.
+/// The answer to a hook that reports the stop of an agent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HookStop {
-    /// Did its session end by this?
+    /// Did this end its session?
     pub finalized: bool,
-    /// Why, in a word.
+    /// The reason, as a short code.
     pub reason: String,
     /// The session; null, if there is none.
     pub agent_id: Option<String>,
-    /// How it ended.
+    /// Its outcome.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }
 
-/// Hooks that were added to another agent's settings, or taken out of them.
+/// Hooks that were installed into another agent's settings, or removed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HookInstalled {
-    /// The settings' file.
+    /// The settings file.
     pub settings: String,
     /// Was it changed?
     pub changed: bool,
 }
 
-/// Stepwell, added to another program's settings or taken out of them, as an MCP server or as an
-/// agent.
+/// Stepwell, installed into another program's settings or removed, as an MCP server or as an agent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct McpInstalled {
-    /// The settings' file; null, if nothing had to be changed.
+    /// The settings file; null, if no change was necessary.
     pub settings: Option<String>,
-    /// The text that was added or taken out; null, if none was.
+    /// The text that was added or removed; null, if there was none.
     pub piece: Option<String>,
     /// Was it changed?
     pub changed: bool,
@@ -186,11 +184,11 @@ pub struct McpInstalled {
 pub struct HookSample {
     /// The hook.
     pub hook: String,
-    /// Whose sample it is.
+    /// The program that the sample is for.
     pub sample: String,
-    /// What the hook was asked.
+    /// The hook's input.
     pub input: Map<String, Value>,
-    /// What it answered.
+    /// The hook's answer.
     pub answer: Value,
 }
 

@@ -1,4 +1,4 @@
-//! Every answer that front ends give, by name, with its schema.
+//! Every answer of the front ends, by name, with its schema.
 
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -8,7 +8,8 @@ pub trait Answer: Serialize + JsonSchema {
     /// Its name, such as `session`.
     const NAME: &'static str;
 
-    /// Its JSON Schema (draft 2020-12), as it is written: what is always there is required.
+    /// Its JSON Schema (draft 2020-12), in the form for output: fields that are always present are
+    /// required.
     #[must_use]
     fn schema() -> Schema
     where
@@ -19,7 +20,7 @@ pub trait Answer: Serialize + JsonSchema {
     }
 }
 
-/// An answer, described.
+/// The description of an answer.
 #[derive(Clone, Copy, Debug)]
 pub struct AnswerForm {
     /// Its name, such as `session`.
@@ -34,7 +35,7 @@ impl AnswerForm {
         (self.schema)()
     }
 
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     #[must_use]
     pub fn about(&self) -> String {
         let schema = self.schema();
@@ -49,13 +50,13 @@ impl AnswerForm {
 pub struct SchemaInfo {
     /// The answer's name.
     pub name: String,
-    /// What it is, in a sentence.
+    /// A description in one sentence.
     pub about: String,
-    /// The commands that answer with it.
+    /// The commands with this answer.
     pub commands: Vec<String>,
 }
 
-/// Names every answer once.
+/// Declares every answer once.
 macro_rules! answers {
     ($($name:literal => $type:ty,)*) => {
         $(impl Answer for $type {

@@ -1,4 +1,4 @@
-//! What was removed, brought back or erased.
+//! Deleted, restored and erased sessions.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,7 +11,7 @@ pub struct Deleted {
     pub deleted: SessionId,
 }
 
-/// A session that was brought back from the trash.
+/// A session that was restored from the trash.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Restored {
     /// The session.
@@ -30,9 +30,9 @@ pub struct Erased {
 pub struct CleanupItem {
     /// The session.
     pub session: SessionId,
-    /// The rule that it fell under: `age`, `count` or `bytes`.
+    /// The rule that selected it: `age`, `count` or `bytes`.
     pub because: String,
-    /// How many bytes it takes.
+    /// Its size.
     pub bytes: u64,
     /// How many subagents' sessions go with it.
     pub subagents: usize,
@@ -40,7 +40,7 @@ pub struct CleanupItem {
     pub removed: bool,
 }
 
-/// A session that a cleanup keeps, though a rule names it.
+/// A session that a cleanup keeps although a rule selects it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CleanupKept {
     /// The session.
@@ -52,7 +52,7 @@ pub struct CleanupKept {
 /// How many sessions a cleanup removed.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct CleanupTotal {
-    /// So many, subagents' sessions included.
+    /// The number, with subagents' sessions.
     pub sessions_removed: usize,
 }
 
@@ -63,6 +63,6 @@ pub struct Scrubbed {
     pub session: SessionId,
     /// How many of its events were changed.
     pub events: usize,
-    /// The event that says so.
+    /// The event that records the erasure.
     pub scrubbed_at: Seq,
 }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// A setting and where its value came from.
+/// A setting, and the source of its value.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Setting {
     /// Its name, such as `sessions.cleanup_after_days`.
@@ -14,7 +14,7 @@ pub struct Setting {
     pub source: String,
 }
 
-/// A setting that was taken out of a file.
+/// A setting that was removed from a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SettingUnset {
     /// Its name.

@@ -1,4 +1,4 @@
-//! What became of a session's own attributes, and of points of it.
+//! Changes of a session's attributes and checkpoints.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,25 +26,25 @@ pub struct Tags {
     pub tags: BTreeSet<String>,
 }
 
-/// Whether a session is kept from cleanup.
+/// Whether a session is exempt from cleanup.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Pin {
     /// The session.
     pub id: SessionId,
-    /// Is it kept from cleanup?
+    /// Is it exempt from cleanup?
     pub pinned: bool,
 }
 
-/// Whether a message stays in the conversation, whatever is compacted.
+/// Whether a message is exempt from compaction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MessagePin {
     /// The session.
     pub id: SessionId,
     /// The message.
     pub seq: Seq,
-    /// Does it stay?
+    /// Is it exempt?
     pub pinned: bool,
-    /// All messages that stay.
+    /// All pinned messages.
     pub pins: Vec<Seq>,
 }
 
@@ -53,25 +53,25 @@ pub struct MessagePin {
 pub struct Metadata {
     /// The session.
     pub id: SessionId,
-    /// All of it.
+    /// All entries.
     pub metadata: BTreeMap<String, serde_json::Value>,
 }
 
 /// A checkpoint of a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CheckpointInfo {
-    /// Its name; of several with the same name, the last one counts.
+    /// Its name; the last one of several with the same name counts.
     pub name: String,
-    /// The point that it names.
+    /// Its point.
     pub seq: Seq,
     /// When it was made.
     pub at: Time,
     /// Why it was made.
     pub reason: CheckpointReason,
-    /// The phase that the work was in; absent, if it has none.
+    /// The phase at that point; absent, if there was none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// What is remembered with it.
+    /// Its metadata.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, serde_json::Value>,
 }
@@ -90,7 +90,7 @@ pub struct CheckpointMade {
     pub id: SessionId,
     /// The checkpoint's name.
     pub checkpoint: String,
-    /// The point that it names.
+    /// Its point.
     pub seq: Seq,
 }
 
@@ -105,20 +105,20 @@ pub struct Forked {
     pub at: Seq,
 }
 
-/// A session that was given up.
+/// A session that was abandoned.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Abandoned {
     /// The session.
     pub id: SessionId,
-    /// How it stands now.
+    /// Its status now.
     pub status: Status,
 }
 
-/// A running session that was asked to stop.
+/// A running session that received a stop request.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StopAsked {
     /// The session.
     pub id: SessionId,
-    /// The process that was asked.
+    /// The process that runs it.
     pub asked: String,
 }

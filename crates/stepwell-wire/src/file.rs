@@ -1,4 +1,4 @@
-//! Files as a session found and left them.
+//! The files of a session.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,25 +8,25 @@ use stepwell::{Seq, SessionId};
 /// One version of a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileVersion {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// The event that tells of it.
+    /// The event that records it.
     pub seq: Seq,
-    /// When it came about.
+    /// When it was recorded.
     pub at: Time,
-    /// How it came about.
+    /// How this version arose.
     pub change: FileVersionKind,
-    /// The path that it had before.
+    /// Its earlier path, if it was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
-    /// What stood there before; absent, if someone else made this version.
+    /// The state before; absent, if someone else made this version.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<FileState>,
-    /// What stood there then.
+    /// The state of this version.
     pub after: FileState,
 }
 
-/// How a version of a file came about.
+/// How a version of a file arose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileVersionKind {
@@ -38,34 +38,34 @@ pub enum FileVersionKind {
     Renamed,
     /// The session changed it.
     Changed,
-    /// Someone else made it so, and the session replaced it.
+    /// Someone else made it, and the session replaced it.
     Found,
 }
 
-/// What a file held at a point of a session.
+/// The content of a file at a point of a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FileContent {
     /// The session.
     pub id: SessionId,
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
     /// The point.
     pub at: Seq,
-    /// What stood there.
+    /// The file's state.
     pub state: FileState,
-    /// Its text; absent, if it is no text.
+    /// Its text; absent, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
-/// What a session did to a file between two points.
+/// The net change of a file between two points.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct FileDiff {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// What happened there.
+    /// The kind of the change.
     pub change: FileDiffKind,
-    /// The path that it had before.
+    /// Its earlier path, if it was moved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
     /// Lines that were added.
@@ -76,16 +76,16 @@ pub struct FileDiff {
     pub diff: String,
 }
 
-/// What happened at a path.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum FileDiffKind {
-    /// A file was made.
+    /// The file was created.
     Created,
-    /// A file was removed.
+    /// The file was deleted.
     Deleted,
-    /// A file came from another path.
+    /// The file was moved from another path.
     Renamed,
-    /// A file changed.
+    /// The file was changed.
     Changed,
 }

@@ -1,4 +1,4 @@
-//! Workflows: whether a spec is valid, and what it would do.
+//! Flows: the validation of a spec, and the plan of its nodes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use stepwell::SessionId;
 pub struct FlowCheck {
     /// The spec's file.
     pub file: String,
-    /// Can it be run?
+    /// Can it run?
     pub valid: bool,
     /// The flow's name.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -17,13 +17,13 @@ pub struct FlowCheck {
     /// The name of its pattern.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
-    /// What is wrong with it.
+    /// Its errors.
     pub problems: Vec<FlowProblem>,
-    /// What has no effect.
+    /// Parts without an effect.
     pub warnings: Vec<FlowProblem>,
 }
 
-/// Something about a place of a spec.
+/// An error or warning about a place in a spec.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowProblem {
     /// The line, from 1.
@@ -32,9 +32,9 @@ pub struct FlowProblem {
     pub column: Option<u64>,
     /// The place, such as `agents.writer.tools[0]`.
     pub path: String,
-    /// What is wrong.
+    /// The message.
     pub message: String,
-    /// What would help.
+    /// A suggestion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
@@ -44,7 +44,7 @@ pub struct FlowProblem {
 pub struct Plan {
     /// The flow's name.
     pub name: String,
-    /// What it is for.
+    /// Its description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The name of its pattern.
@@ -54,7 +54,7 @@ pub struct Plan {
     pub model: Option<String>,
     /// How many agents may run at once.
     pub max_parallel: u32,
-    /// How often agents are asked.
+    /// How many calls to agents it makes.
     pub asks: AskCount,
     /// Its variables.
     pub variables: Vec<PlanVariable>,
@@ -68,7 +68,7 @@ pub struct Plan {
     pub limits: Vec<String>,
 }
 
-/// How often agents are asked, not counting retries after unusable answers.
+/// How many calls to agents a flow makes, without retries after unusable answers.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct AskCount {
     /// The minimum.
@@ -93,10 +93,10 @@ pub struct PlanVariable {
     /// Its value, in a plan whose variables are set.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<serde_json::Value>,
-    /// What it is for.
+    /// Its description.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// The only values that it takes; absent, any of its type.
+    /// The allowed values; absent, if all values of its type are allowed.
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
     pub one_of: Option<Vec<serde_json::Value>>,
 }
@@ -104,11 +104,11 @@ pub struct PlanVariable {
 /// A node: a prompt for an agent, or a question for a person.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PlanNode {
-    /// Its key, as the session's log names it; `*` stands for a number.
+    /// Its key in the session's log; `*` is a number.
     pub key: String,
-    /// The agent that is asked; null, for a question to a person.
+    /// The agent; null, if a person answers.
     pub agent: Option<String>,
-    /// The template of the prompt or the question.
+    /// The template of the prompt or question.
     pub asks: String,
     /// How often it runs, if not exactly once.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -127,21 +127,21 @@ pub struct PlanEdge {
     pub when: Option<String>,
 }
 
-/// What a flow would go on with.
+/// The next nodes of a flow.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct UpcomingNodes {
     /// The flow's session.
     pub session_id: SessionId,
-    /// The nodes that would run next; none, if all of them are done.
+    /// The nodes that would run next; empty, if all are done.
     pub next: Vec<Upcoming>,
 }
 
 /// A node that a flow would run next.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Upcoming {
-    /// Its key, as the session's log names it.
+    /// Its key in the session's log.
     pub key: String,
-    /// The agent that would be asked; null, for a question to a person.
+    /// The agent; null, if a person answers.
     pub agent: Option<String>,
     /// The prompt or the question; null, if it cannot be rendered yet.
     pub asks: Option<String>,

@@ -1,4 +1,4 @@
-//! What the HTTP server answers with, beside what commands do.
+//! Answers of the HTTP server, in addition to those of commands.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,34 +10,34 @@ use crate::{FileDiff, SessionItem, Spending};
 /// A page of a list.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct List<T> {
-    /// What is on this page.
+    /// The items on this page.
     pub items: Vec<T>,
-    /// Where the next page begins, for the parameter `cursor`; absent on the last one.
+    /// The cursor of the next page, for the parameter `cursor`; absent on the last page.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub next: Option<String>,
 }
 
-/// Why a request was not carried out (RFC 9457).
+/// Why a request failed (RFC 9457).
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Problem {
-    /// The kind, as an address: `about:blank`, since `kind` says it.
+    /// The type as a URI: always `about:blank`, since `kind` has it.
     #[serde(rename = "type")]
     pub form: String,
-    /// What is wrong, naming the thing.
+    /// The error, naming the thing.
     pub title: String,
-    /// The status of the answer.
+    /// The HTTP status.
     pub status: u16,
-    /// What to do about it: `invalid`, `absent`, `conflict`, `busy`, `denied` and so on.
+    /// The kind of error: `invalid`, `absent`, `conflict`, `busy`, `denied` and so on.
     pub kind: String,
-    /// Where: the parameter, the session or the file.
+    /// The parameter, session or file in question.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
-    /// What to try next.
+    /// A suggestion.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
 }
 
-/// A run was started in a process of its own.
+/// A run that was started in its own process.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunStarted {
     /// Its session.
@@ -53,9 +53,9 @@ pub struct ServedStore {
     pub name: String,
     /// The workspace that it belongs to.
     pub workspace: String,
-    /// Is it the one that is meant where none is named?
+    /// Is it the default store?
     pub home: bool,
-    /// Why it cannot be opened. Nothing else can be asked of it then.
+    /// Why it cannot be opened. Then no other request to it works.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -68,14 +68,14 @@ pub struct AgentSummary {
     /// The model that it uses, if it has one of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Does it change nothing?
+    /// Is it read-only?
     pub read_only: bool,
 }
 
-/// A flow that can be started, with what it asks for.
+/// A flow that can be started, with its variables.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowSummary {
-    /// The path of its spec, below the workspace.
+    /// The path of its spec, relative to the workspace.
     pub path: String,
     /// Its name.
     pub name: String,
@@ -85,31 +85,33 @@ pub struct FlowSummary {
     pub variables: Vec<crate::PlanVariable>,
 }
 
-/// What the server itself is and allows.
+/// The server and its permissions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ServerInfo {
     /// The version of Stepwell.
     pub version: String,
     /// Who is logged in.
     pub caller: String,
-    /// May they change something?
+    /// May this user change something?
     pub may_change: bool,
-    /// May runs be started that ask nobody?
+    /// May runs be started in the mode `yolo`?
     pub may_yolo: bool,
+    /// May the sessions of this machine's other agents be imported?
+    pub may_import: bool,
     /// May runs be started here at all?
     pub may_start: bool,
-    /// The time, to tell ages by.
+    /// The current time, for computing ages.
     pub now: Time,
 }
 
-/// A point of a session that people look for.
+/// A notable point of a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Mark {
     /// The event.
     pub seq: Seq,
     /// When it was recorded.
     pub at: Time,
-    /// What it is: `step`, `checkpoint`, `gate`, `compacted`, `rewound` and so on.
+    /// Its kind: `step`, `checkpoint`, `gate`, `compacted`, `rewound` and so on.
     pub kind: String,
     /// Its name, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,13 +121,13 @@ pub struct Mark {
 /// Two sessions side by side.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SessionComparison {
-    /// The one.
+    /// The first session.
     pub left: ComparedSession,
-    /// The other.
+    /// The second session.
     pub right: ComparedSession,
-    /// The last event that both share; 0, if they share none.
+    /// The last event that they share; 0, if they share none.
     pub parted_at: Seq,
-    /// What would make the files that the one changed into those of the other.
+    /// The changes that turn the first session's files into the second one's.
     pub files: Vec<FileDiff>,
 }
 
@@ -134,10 +136,10 @@ pub struct SessionComparison {
 pub struct ComparedSession {
     /// The session.
     pub session: SessionItem,
-    /// What it did since the two parted.
+    /// What it spent after that event.
     pub since: Spending,
-    /// Steps since then.
+    /// Its steps after that event.
     pub steps: u64,
-    /// Files that it changed since then.
+    /// The files that it changed after that event.
     pub files: Vec<FileDiff>,
 }

@@ -1,13 +1,12 @@
 //! The JSON that Stepwell's front ends speak: one set of types for the command line's `--json`,
 //! HTTP, MCP and Python.
 //!
-//! Each type is documented, and [`Answer::schema`] gives its JSON Schema with these documents in
-//! it. Field names and meanings are promises to scripts: a field is added, never renamed, and what
-//! is optional says so. The types are kept apart from what is stored, so that neither freezes the
-//! other; words that are the same in both, such as [`Status`](stepwell::Status), are shared.
+//! Each type is documented, and [`Answer::schema`] gives its JSON Schema with these descriptions.
+//! Field names and meanings are promises to scripts: a field is added, never renamed, and and
+//! optional fields are marked. The types are separate from the stored ones, so that neither freezes
+//! the other; words that are the same in both, such as [`Status`](stepwell::Status), are shared.
 //!
-//! There is no logic here: a type is filled in by whoever has the facts. [`all`] lists every
-//! answer.
+//! The types contain no logic; the crates with the data fill them in. [`all`] lists every answer.
 
 mod agent;
 mod answer;
@@ -48,7 +47,10 @@ pub use flow::{
     AskCount, FlowCheck, FlowProblem, Plan, PlanEdge, PlanNode, PlanVariable, Upcoming,
     UpcomingNodes,
 };
-pub use format::{Converted, Exported, FormatInfo, HandedOver, ImportResult, Imported};
+pub use format::{
+    Converted, Exported, FormatInfo, HandedOver, ImportReport, ImportResult, Imported,
+    ImportedAgent,
+};
 pub use http::{
     AgentSummary, ComparedSession, FlowSummary, List, Mark, Problem, RunStarted, ServedStore,
     ServerInfo, SessionComparison,

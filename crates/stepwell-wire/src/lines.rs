@@ -1,4 +1,4 @@
-//! Messages as lines: how those that protocols over two streams send are read, within bounds.
+//! Reads line-based protocol messages, with a limit on their length.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::ControlFlow;
@@ -7,23 +7,23 @@ use serde_json::Value;
 
 use crate::request_id::RequestScan;
 
-/// The longest message that is read: a prompt with a large file in it fits, and so does the largest
-/// event, with room for escapes.
+/// The longest message: enough for a prompt with a large file, and for the largest event with
+/// escapes.
 pub const LONGEST_MESSAGE: usize = 24 << 20;
 
 /// A line of an input.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MessageLine {
-    /// It, with its end.
+    /// A complete line, with its line break.
     Whole(Vec<u8>),
-    /// It was longer than any message, and is not kept.
+    /// A line over the limit, which is dropped.
     TooLong {
-        /// The id of the request that it holds, as far as it shows one.
+        /// The id of its request, if it could be found.
         id: Option<Value>,
     },
 }
 
-/// Reads lines until the input ends, fails, or nobody wants more of them.
+/// Reads lines until the input ends or fails, or `each` breaks.
 pub fn read_messages(input: impl Read, each: impl FnMut(MessageLine) -> ControlFlow<()>) {
     read_bounded(input, LONGEST_MESSAGE, each);
 }
@@ -60,7 +60,7 @@ fn read_bounded(
     }
 }
 
-/// Reads past the end of a line, and keeps nothing of it but the id.
+/// Skips to the end of a line, looking only for the id.
 fn skip_line(input: &mut impl BufRead, scan: &mut RequestScan) -> io::Result<()> {
     loop {
         let read = input.fill_buf()?;

@@ -1,29 +1,30 @@
-//! Pieces of a run as it goes, which no log has: lines of its private socket, and of the HTTP stream.
+//! Pieces of a working run that no log contains: the lines of its private socket and of the HTTP
+//! stream.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use stepwell::{Lane, Seq, SessionId};
 
-/// A piece of a run as it goes. It is not recorded, not redacted, and worth nothing later.
+/// A piece of a working run. It is neither recorded nor redacted, and useless later.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LivePiece {
     /// The session that it belongs to: the run's, or that of one of its subagents.
     pub session: SessionId,
-    /// Whose conversation: `main`, or the lane of a flow's node.
+    /// The conversation: `main`, or the lane of a flow's node.
     pub lane: Lane,
-    /// The last event that was recorded before it. A piece is stale if an answer of the same lane
-    /// is on record behind this event: the answer holds it.
+    /// The last event recorded before it. A piece is stale once the log has a later answer of the
+    /// same lane, because that answer contains it.
     pub after: Seq,
-    /// What came.
+    /// The piece.
     #[serde(flatten)]
     pub kind: LivePieceKind,
 }
 
-/// What a live piece is.
+/// The kind of a live piece.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum LivePieceKind {
-    /// All that came of the present answer, for whoever joins in its middle.
+    /// The current answer so far, for a client that joins in the middle.
     SoFar {
         /// Its text.
         text: String,
@@ -40,11 +41,11 @@ pub enum LivePieceKind {
         /// The piece.
         text: String,
     },
-    /// What came of the present answer is void: it broke off, and is asked for anew.
+    /// The current answer is void: it was interrupted and is requested again.
     Void,
-    /// The answer is whole and on record.
+    /// The answer is complete and recorded.
     Recorded {
-        /// The event that holds the answer.
+        /// The event of the answer.
         seq: Seq,
     },
     /// A tool still runs.
@@ -53,14 +54,14 @@ pub enum LivePieceKind {
         call: String,
         /// The tool.
         tool: String,
-        /// For how many milliseconds it has run.
+        /// How long it has been running, in milliseconds.
         ran_ms: u64,
-        /// The last lines of what it wrote.
+        /// The last lines of its output.
         tail: String,
     },
-    /// The model was asked, and nothing of its answer has come yet.
+    /// The model has not begun its answer.
     Waiting {
-        /// For how many milliseconds.
+        /// How long it has been waiting, in milliseconds.
         waited_ms: u64,
     },
 }

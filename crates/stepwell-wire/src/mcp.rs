@@ -6,37 +6,37 @@ use serde::Serialize;
 /// An MCP server that agents can use.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct McpServer {
-    /// Its name, which its tools' names begin with.
+    /// Its name, which prefixes its tools' names.
     pub name: String,
-    /// How it is spoken to.
+    /// Its transport.
     pub transport: McpTransport,
-    /// What is started, or the address that is asked, without secrets.
+    /// The program or URL, without secrets.
     pub reach: String,
-    /// The file that names it.
+    /// The file that configures it.
     pub source: String,
-    /// Is it used without a further word? One of the user's own configuration is. One of a flow's
-    /// spec is started only by flows that the user begins.
+    /// May it be used without a confirmation? True for servers in the user's own configuration. A
+    /// server in a flow's spec is only used by flows that the user starts.
     pub trusted: bool,
-    /// How it stands.
+    /// Its state.
     pub state: McpState,
-    /// Why it cannot be used; null, if nothing is known to be in the way.
+    /// Why it cannot be used; null, if no problem is known.
     pub problem: Option<String>,
-    /// Its tools, as far as agents get them. Empty, if it was not asked for them.
+    /// The tools that agents can get. Empty, if the server was not asked.
     pub tools: Vec<McpTool>,
 }
 
-/// How an MCP server is spoken to.
+/// The transport of an MCP server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum McpTransport {
-    /// It is a program that is started.
+    /// A program that is started.
     Stdio,
-    /// It answers at an address.
+    /// A URL.
     Http,
 }
 
 impl McpTransport {
-    /// Its word.
+    /// Its name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -46,20 +46,20 @@ impl McpTransport {
     }
 }
 
-/// How an MCP server stands.
+/// The state of an MCP server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum McpState {
-    /// Nobody asked it.
+    /// It was not asked.
     Unasked,
-    /// It answered, and named its tools.
+    /// It answered and listed its tools.
     Ready,
     /// It cannot be used.
     Absent,
 }
 
 impl McpState {
-    /// Its word.
+    /// Its name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,10 +73,10 @@ impl McpState {
 /// A tool of an MCP server.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct McpTool {
-    /// What agents call it.
+    /// Its name for agents.
     pub name: String,
-    /// What it is for, as its server says.
+    /// Its server's description.
     pub description: String,
-    /// Does its server say that it only reads? Such a tool runs unasked.
+    /// Does its server declare it as read-only? Such a tool needs no approval.
     pub read_only: bool,
 }

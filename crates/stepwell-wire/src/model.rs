@@ -1,20 +1,20 @@
-//! Models: which were used, which are favourites, what they cost.
+//! Recent models, favourites, and prices.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::Dollars;
 
-/// The models that a user used last, and their favourites.
+/// A user's recent models and favourites.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Models {
-    /// Those that were used, the last one first.
+    /// Recent models, the last used first.
     pub recent: Vec<String>,
     /// The favourites.
     pub favourites: Vec<String>,
 }
 
-/// A model that became a favourite, or is none any more.
+/// A model that was added to or removed from the favourites.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FavouriteChanged {
     /// The model.
@@ -26,57 +26,57 @@ pub struct FavouriteChanged {
 /// How much of another program's list was new.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct ModelsAdopted {
-    /// Models that are remembered as recent now.
+    /// Models that were added to the recent ones.
     pub recent: usize,
-    /// Models that are favourites now.
+    /// Models that were added to the favourites.
     pub favourites: usize,
 }
 
-/// What a model costs, in dollars per million tokens, and how much fits it.
+/// The price of a model in dollars per million tokens, and its limits.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ModelPrice {
     /// The model, as `provider/name`.
     pub model: String,
-    /// Tokens sent.
+    /// Input tokens.
     pub input_usd: Dollars,
-    /// Tokens read from the provider's cache; null, they cost what others do.
+    /// Tokens read from the provider's cache; null for the input price.
     pub cached_usd: Option<Dollars>,
-    /// Tokens written to that cache; null, they cost what others do.
+    /// Tokens written to that cache; null for the input price.
     pub cache_written_usd: Option<Dollars>,
-    /// Tokens received.
+    /// Output tokens.
     pub output_usd: Dollars,
     /// Other prices for calls with a long input.
     pub long: Vec<LongPrice>,
-    /// How many tokens fit the model.
+    /// The context length in tokens.
     pub context: Option<u64>,
-    /// How many of them an answer may have.
+    /// The most output tokens.
     pub max_output: Option<u64>,
-    /// The day of the list; null, the price is the user's own.
+    /// The date of the list; null, if the price is the user's own.
     pub as_of: Option<String>,
 }
 
-/// The price of a whole call whose input is longer than a bound.
+/// The price of a whole call whose input exceeds a bound.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct LongPrice {
-    /// More tokens sent than this.
+    /// The bound in input tokens.
     pub over: u64,
-    /// Tokens sent.
+    /// Input tokens.
     pub input: Dollars,
-    /// Tokens read from the provider's cache; absent, they cost what others do.
+    /// Tokens read from the provider's cache; absent for the input price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<Dollars>,
-    /// Tokens written to that cache; absent, they cost what others do.
+    /// Tokens written to that cache; absent for the input price.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cache_written: Option<Dollars>,
-    /// Tokens received.
+    /// Output tokens.
     pub output: Dollars,
 }
 
-/// A list of prices that was taken from a file.
+/// A price list that was installed from a file.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PricesTaken {
-    /// The day on which it was made.
+    /// The date of the list.
     pub made: String,
-    /// How many providers it lists.
+    /// The number of providers in it.
     pub providers: usize,
 }

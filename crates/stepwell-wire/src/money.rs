@@ -19,7 +19,7 @@ impl From<Money> for Dollars {
 
 impl Serialize for Dollars {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        // A float would round it.
+        // A float would lose digits.
         let number =
             RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
         number.serialize(to)

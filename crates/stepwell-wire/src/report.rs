@@ -12,41 +12,41 @@ use stepwell::{Seq, SessionId, Status};
 
 use crate::{Damage, Dollars, SessionStatus, Spending};
 
-/// How sessions went, and what they cost.
+/// Outcomes and costs of sessions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Statistics {
-    /// How many there are, subagents' included.
+    /// The number of sessions, with subagents' sessions.
     pub sessions: u64,
-    /// How many stand how.
+    /// The number in each status.
     pub by_status: BTreeMap<SessionStatus, u64>,
-    /// Of those that ended in success, failure or by being abandoned, the part that succeeded;
-    /// null, if none ended.
+    /// The share of successes among the sessions that succeeded, failed or were abandoned; null, if
+    /// there are none.
     pub success_rate: Option<f64>,
-    /// How many were resumed.
+    /// The number of resumed sessions.
     pub resumed: u64,
-    /// The part of them that was resumed; null, if there is none.
+    /// The share of resumed sessions; null, if there are no sessions.
     pub resume_rate: Option<f64>,
-    /// Of those that were resumed, the part that succeeded; null, if none was resumed.
+    /// The share of successes among the resumed sessions; null, if there are none.
     pub resumed_success_rate: Option<f64>,
-    /// What all of them spent.
+    /// What they spent.
     #[serde(flatten)]
     pub spending: Spending,
-    /// What else they cost.
+    /// Costs that were not recorded.
     #[serde(flatten)]
     pub unrecorded: UnrecordedCost,
-    /// By the day on which they began.
+    /// By the day of their beginning.
     pub by_day: Vec<StatisticsGroup>,
     /// By the model that they used last.
     pub by_model: Vec<StatisticsGroup>,
     /// By their agent.
     pub by_agent: Vec<StatisticsGroup>,
-    /// By the folder that they worked in.
+    /// By workspace.
     pub by_workspace: Vec<StatisticsGroup>,
-    /// By the system that they came from; `-`, if they were begun here.
+    /// By source; `-` for sessions that began here.
     pub by_source: Vec<StatisticsGroup>,
 }
 
-/// Some sessions and what they spent.
+/// A group of sessions and its spending.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StatisticsGroup {
     /// The day, model, agent or folder; `-`, if it has no name.
@@ -56,18 +56,19 @@ pub struct StatisticsGroup {
     /// What they spent.
     #[serde(flatten)]
     pub spending: Spending,
-    /// What else they cost.
+    /// Costs that were not recorded.
     #[serde(flatten)]
     pub unrecorded: UnrecordedCost,
 }
 
-/// The cost of sessions of which nobody recorded it.
+/// Costs of sessions that were not recorded.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct UnrecordedCost {
-    /// What those may have cost of which only the tokens are known. It is in no other sum.
+    /// The estimated cost of sessions with known tokens but without a recorded cost. It is in no
+    /// other sum.
     #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Dollars>,
-    /// How many sessions made calls whose price is not known, and are not estimated either.
+    /// The number of sessions with calls of unknown price and without an estimate.
     pub unpriced_sessions: u64,
 }
 
@@ -109,14 +110,14 @@ impl From<&stepwell::report::Statistics> for Statistics {
     }
 }
 
-/// What came of a session that has ended.
+/// The outcome of an ended session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LedgerEntry {
     /// The session.
     pub id: SessionId,
-    /// How it ended.
+    /// Its status.
     pub status: Status,
-    /// What the user asked for.
+    /// The user's task.
     pub task: String,
     /// When it began.
     pub began_at: Time,
@@ -124,7 +125,7 @@ pub struct LedgerEntry {
     pub ended_at: Time,
     /// The model that it used last.
     pub model: String,
-    /// The type of its project; empty, if it was not told.
+    /// The type of its project; empty, if unknown.
     pub project_type: String,
     /// How many tasks it planned.
     pub tasks: usize,
@@ -132,20 +133,20 @@ pub struct LedgerEntry {
     pub failed: usize,
     /// How many of them were skipped.
     pub skipped: usize,
-    /// What it cost with its subagents; a lower bound if `unpriced_calls` is not zero.
+    /// Its cost with its subagents; a lower bound if `unpriced_calls` is not zero.
     pub cost: Dollars,
-    /// Model calls whose price is not known.
+    /// Model calls of unknown price.
     pub unpriced_calls: u64,
-    /// What it may have cost, where only its tokens are known. It is in no other sum.
+    /// Its estimated cost, if only its tokens are known. It is in no other sum.
     #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Dollars>,
     /// From its beginning to its end.
     pub duration_seconds: u64,
-    /// Commits that were made meanwhile; null, where there is no git work tree.
+    /// Commits made during the session; null without a git work tree.
     pub commits: Option<usize>,
 }
 
-/// A place where a search found its words.
+/// A search hit.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SearchHit {
     /// The session.
@@ -156,14 +157,14 @@ pub struct SearchHit {
     pub at: Time,
     /// The event's kind.
     pub kind: String,
-    /// The system that the session came from; absent, if it was begun here.
+    /// The source of the session; absent, if it began here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// Text around the words, without secrets.
+    /// The text around the match, without secrets.
     pub text: String,
-    /// Where the words are in `text`, in bytes: pairs of begin and end.
+    /// The positions of the matches in `text`, in bytes: pairs of begin and end.
     pub matches: Vec<(usize, usize)>,
-    /// The store that it is in, where several are searched.
+    /// The session's store, if several are searched.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
 }
@@ -183,7 +184,7 @@ impl From<Hit> for SearchHit {
     }
 }
 
-/// How many bytes a session takes.
+/// The size of a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct DiskUseOfSession {
     /// The session.
@@ -194,49 +195,49 @@ pub struct DiskUseOfSession {
     pub trashed: bool,
 }
 
-/// How many bytes a store takes.
+/// The size of a store.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct DiskUseTotal {
-    /// All of them.
+    /// The total.
     pub total: u64,
-    /// Those of events.
+    /// The size of the events.
     pub events: u64,
-    /// Those of blobs: file contents and long texts.
+    /// The size of the blobs: file contents and long texts.
     pub blobs: u64,
     /// How many sessions there are.
     pub sessions: usize,
 }
 
 impl DiskUseTotal {
-    /// What a store takes, with so many sessions in it.
+    /// The size of a store with this number of sessions.
     #[must_use]
     pub const fn new(used: &DiskUse, sessions: usize) -> Self {
         Self { total: used.total, events: used.events, blobs: used.blobs, sessions }
     }
 }
 
-/// Whether a session is as it was recorded.
+/// The result of verifying a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Verified {
     /// The session.
     pub session: SessionId,
-    /// Is all of it as it was recorded?
+    /// Do all of its events match their digests?
     pub sound: bool,
-    /// How many events are intact.
+    /// The number of intact events.
     pub intact: u64,
     /// How many of them were scrubbed.
     pub scrubbed: u64,
-    /// How many of them another program had pruned.
+    /// How many of them another program pruned.
     pub pruned: u64,
-    /// Where it is damaged.
+    /// The first damage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damage: Option<Damage>,
-    /// Does its summary in lists follow from its events?
+    /// Does its head follow from its events?
     pub head_is_right: bool,
 }
 
 impl Verified {
-    /// What reading a session again found.
+    /// From the verdict of a verification.
     #[must_use]
     pub fn new(session: SessionId, verdict: &Verdict) -> Self {
         Self {
@@ -251,14 +252,14 @@ impl Verified {
     }
 }
 
-/// What a check of the store or its surroundings found.
+/// The result of one check of the store or its surroundings.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CheckFinding {
     /// What was checked.
     pub check: String,
-    /// What is wrong; empty, if all is well.
+    /// The problems; empty, if there are none.
     pub problems: Vec<String>,
-    /// What a repair does about it.
+    /// The repair for them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<String>,
     /// Was it repaired?

@@ -1,12 +1,12 @@
-//! The id of a JSON-RPC request in a line that cannot be read as JSON: it is too long, or a text in
-//! it is damaged. The sender waits for an answer with that id.
+//! Finds the id of a JSON-RPC request in a line that is not valid JSON: too long, or damaged. The
+//! sender waits for an answer with that id.
 
 use serde_json::Value;
 
 /// The longest id that is kept.
 const LONGEST: usize = 256;
 
-/// The id of the request that a line holds; none, if the line shows no method and no id.
+/// The id of the request in a line; `None` without a method and an id.
 #[must_use]
 pub fn request_id(line: &[u8]) -> Option<Value> {
     let mut scan = RequestScan::default();
@@ -14,28 +14,28 @@ pub fn request_id(line: &[u8]) -> Option<Value> {
     scan.id()
 }
 
-/// Looks for the id in a line that comes in pieces, and keeps nothing else of the line.
+/// Searches for the id in a line that arrives in pieces, and keeps nothing else.
 #[derive(Debug, Default)]
 pub(crate) struct RequestScan {
-    /// How many objects and lists are open.
+    /// The nesting depth of objects and lists.
     depth: usize,
     string: Within,
-    /// Is the next text at the top a key?
+    /// Is the next text at the top level a key?
     at_key: bool,
-    /// The key and the value at the top, as far as they were read.
+    /// The key and value at the top level, as far as they are read.
     key: Vec<u8>,
     value: Vec<u8>,
     id: Option<Vec<u8>>,
     has_method: bool,
 }
 
-/// Where in a text a byte stands.
+/// The position within a text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Within {
     #[default]
     Outside,
     Text,
-    /// Behind a backslash.
+    /// After a backslash.
     Escape,
 }
 
@@ -85,7 +85,7 @@ impl RequestScan {
 
     fn keep(&mut self, byte: u8) {
         let kept = if self.at_key { &mut self.key } else { &mut self.value };
-        // One byte more than fits says that it does not fit.
+        // One extra byte shows that the value is too long.
         if self.depth == 1 && kept.len() <= LONGEST {
             kept.push(byte);
         }

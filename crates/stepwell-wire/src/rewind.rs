@@ -1,68 +1,68 @@
-//! Moves of what a model is shown, and of files: rewinds and compactions.
+//! Rewinds and compactions.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::model::{Compacted, FileChanged, FileState, Scope};
 use stepwell::{Message, Seq, SessionId};
 
-/// A rewind that was done, or would be.
+/// A rewind, done or previewed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Rewind {
     /// The session.
     pub id: SessionId,
-    /// The last event that counts.
+    /// Its target: the last event that counts afterwards.
     pub to: Seq,
-    /// What is moved.
+    /// Conversation, files, or both.
     pub scope: Scope,
-    /// The rewind that is taken back by this one.
+    /// The rewind that this one undoes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undone: Option<Seq>,
     /// Was it done?
     pub done: bool,
-    /// The event that ended it.
+    /// The event at its end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seq: Option<Seq>,
-    /// The checkpoint that was made before it.
+    /// The checkpoint in front of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint: Option<String>,
-    /// What the model is no longer shown.
+    /// Work that leaves the model's view.
     pub leaves: RewoundWork,
-    /// What the model is shown again.
+    /// Work that comes back into it.
     pub returns: RewoundWork,
-    /// What was done since the rewind that is taken back, and is set aside only by force.
+    /// Work since the rewind that is being undone; it is only set aside by force.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<WorkSince>,
-    /// The files that are moved.
+    /// The files that move.
     pub files: Vec<MovedFile>,
-    /// The files that stay as they are, and why.
+    /// The files that stay, with reasons.
     pub left: Vec<LeftFile>,
-    /// The files that are in the way, and why.
+    /// The conflicting files, with reasons.
     pub conflicts: Vec<LeftFile>,
 }
 
-/// A rewind that was cut off, and what finishing it would do.
+/// An interrupted rewind, and the effect of finishing it.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct UnfinishedRewind {
     /// The session.
     pub id: SessionId,
-    /// The last event that counts.
+    /// Its target: the last event that counts afterwards.
     pub to: Seq,
-    /// What is moved.
+    /// Conversation, files, or both.
     pub scope: Scope,
-    /// Where the rewind began that was cut off.
+    /// Where the interrupted rewind began.
     pub cut_off: Seq,
-    /// Is it finished?
+    /// Was it finished?
     pub done: bool,
-    /// The files that are still to be moved.
+    /// The files that still have to move.
     pub files: Vec<MovedFile>,
-    /// The files that stay as they are, and why.
+    /// The files that stay, with reasons.
     pub left: Vec<LeftFile>,
 }
 
-/// Part of what a session did, that a rewind takes back.
+/// A part of a session's work that a rewind affects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RewoundWork {
-    /// Answers of a model, each with the calls that it asked for.
+    /// Answers of a model, each with its calls.
     pub steps: usize,
     /// All messages.
     pub messages: usize,
@@ -72,28 +72,28 @@ pub struct RewoundWork {
     /// Questions and answers of a discussion.
     #[serde(skip_serializing_if = "is_zero")]
     pub questions: usize,
-    /// Moves to another phase.
+    /// Changes of the phase.
     #[serde(skip_serializing_if = "is_zero")]
     pub phases: usize,
     /// Changes of the goal.
     #[serde(skip_serializing_if = "is_zero")]
     pub goals: usize,
-    /// Compactions, and compactions that were undone.
+    /// Compactions and their undos.
     #[serde(skip_serializing_if = "is_zero")]
     pub compactions: usize,
-    /// Answers of a person to what a run waited with.
+    /// Answers to questions of a run.
     #[serde(skip_serializing_if = "is_zero")]
     pub answers: usize,
 }
 
 impl RewoundWork {
-    /// Is it nothing?
+    /// Is it empty?
     #[must_use]
     pub fn is_none(self) -> bool {
         self == Self::default()
     }
 
-    /// What is left of it without a part of it.
+    /// This work minus a part of it.
     #[must_use]
     pub const fn without(self, part: Self) -> Self {
         Self {
@@ -114,22 +114,22 @@ fn is_zero(n: &usize) -> bool {
     *n == 0
 }
 
-/// What was done since a rewind.
+/// Work since a rewind.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WorkSince {
-    /// What was done.
+    /// The work.
     #[serde(flatten)]
     pub work: RewoundWork,
-    /// Files that were changed.
+    /// The changed files.
     pub files: Vec<String>,
 }
 
 /// A file that a rewind moves.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct MovedFile {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// What is done to it.
+    /// The action.
     pub action: MovedFileAction,
 }
 
@@ -152,16 +152,16 @@ impl From<&FileChanged> for MovedFile {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MovedFileAction {
-    /// The file goes.
+    /// The file is removed.
     Remove,
     /// Only its mode changes.
     Mode,
-    /// It gets the contents that it had.
+    /// The file gets an earlier content.
     Restore,
 }
 
 impl MovedFileAction {
-    /// Its word.
+    /// Its name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -175,51 +175,51 @@ impl MovedFileAction {
 /// A file that a rewind does not move, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftFile {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// Why the file was left as it is.
+    /// The reason.
     pub why: String,
 }
 
-/// What a compaction did.
+/// The result of a compaction.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Compaction {
     /// The session.
     pub id: SessionId,
-    /// The compaction; null, if there was nothing to take out.
+    /// The compaction; null, if there was nothing to compact.
     pub compacted: Option<Compacted>,
-    /// Were messages left out without a summary of them?
+    /// Were messages dropped without a summary?
     pub truncated: bool,
-    /// Was whoever runs the session asked to do it, before the model's next call?
+    /// Was the request left to the session's runner, for the model's next call?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub asked: bool,
 }
 
-/// A compaction that was taken back.
+/// A compaction that was undone.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompactionUndone {
     /// The session.
     pub id: SessionId,
     /// The compaction.
     pub undone: Seq,
-    /// About how many tokens the model was shown before.
+    /// The approximate tokens of the view before.
     pub tokens_before: u64,
-    /// About how many it is shown now.
+    /// The approximate tokens of the view now.
     pub tokens_after: u64,
 }
 
-/// What compactions hide from the model.
+/// The messages that compactions hide from the model.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CompactionDiff {
     /// The session.
     pub id: SessionId,
-    /// What the model no longer sees.
+    /// The hidden messages.
     pub hidden: Vec<ViewMove>,
-    /// What stands in its place.
+    /// The summaries in their place.
     pub summaries: Vec<ViewMove>,
 }
 
-/// A message that is hidden, or stands in for others.
+/// A hidden message, or a summary.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ViewMove {
     /// The event.

@@ -1,4 +1,4 @@
-//! How runs ended, and what they wait for.
+//! The results of runs, and their open questions.
 
 use std::collections::BTreeMap;
 
@@ -10,22 +10,22 @@ use stepwell::{Seq, SessionId, Status, StopReason};
 
 use crate::Dollars;
 
-/// How a run of an agent ended.
+/// The result of an agent's run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RunReport {
     /// The session; absent, if it was not saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Was it saved? Absent, it was.
+    /// False, if it was not saved; absent otherwise.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub saved: bool,
-    /// How it stands.
+    /// Its status.
     pub status: Status,
-    /// Why it stopped; null, if nobody said.
+    /// Why it stopped; null, if unknown.
     pub stop_reason: Option<StopReason>,
-    /// The model's last words.
+    /// The model's last text.
     pub output: String,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Steps of the whole session.
@@ -40,35 +40,35 @@ pub struct RunReport {
     pub model: String,
     /// What the whole session used, with its subagents.
     pub costs: Costs,
-    /// The event that the session was at when this run resumed it; null, if it began it.
+    /// The last event before this run resumed the session; null, if this run began it.
     pub resumed_from: Option<u64>,
 }
 
-/// What a whole session used, over all of its runs, with its subagents.
+/// What a whole session used, over all of its runs and subagents.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Costs {
-    /// Tokens sent.
+    /// Input tokens.
     pub total_input_tokens: u64,
-    /// Tokens received.
+    /// Output tokens.
     pub total_output_tokens: u64,
-    /// Of the tokens sent, those read from a cache.
+    /// The part of the input tokens that was read from a cache.
     pub total_cached_tokens: u64,
-    /// Tokens in both directions.
+    /// Input and output tokens.
     pub total_tokens: u64,
-    /// What it cost; null, if the price of a call is not known.
+    /// The cost; null, if the price of a call is unknown.
     pub total_cost_usd: Option<Dollars>,
-    /// What is recorded of its cost; absent, if that is all of it.
+    /// The recorded part of the cost; absent, if all of it is recorded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recorded_cost_usd: Option<Dollars>,
-    /// What calls without a recorded cost may have cost, by their tokens. It is in no sum.
+    /// The estimated cost of calls without a recorded cost. It is in no sum.
     #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Dollars>,
-    /// What each lane and each subagent cost; null, if a price is not known.
+    /// The cost of each lane and each subagent; null, if a price is unknown.
     pub by_source: BTreeMap<String, Option<Dollars>>,
 }
 
 impl Costs {
-    /// What was spent, and which part of it by whom.
+    /// The spending, in total and by source.
     #[must_use]
     pub fn new(spent: &Spent, by_source: impl IntoIterator<Item = (String, Spent)>) -> Self {
         let price = |spent: &Spent| (spent.unpriced == 0).then_some(Dollars(spent.cost));
@@ -86,29 +86,29 @@ impl Costs {
     }
 }
 
-/// How a run of a flow ended.
+/// The result of a flow's run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FlowReport {
     /// The session; absent, if it was not saved.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<SessionId>,
-    /// Was it saved? Absent, it was.
+    /// False, if it was not saved; absent otherwise.
     #[serde(skip_serializing_if = "Clone::clone")]
     pub saved: bool,
     /// The flow's name.
     pub flow: String,
     /// The name of its pattern.
     pub pattern: String,
-    /// How it stands.
+    /// Its status.
     pub status: Status,
     /// Why it stopped; null, if it is done.
     pub stop_reason: Option<StopReason>,
-    /// What it came to.
+    /// Its output.
     pub output: serde_json::Value,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Questions that wait for a human.
+    /// Questions that wait for a person.
     pub gates: Vec<WaitingGate>,
     /// Files that it wrote.
     pub artifacts: Vec<String>,
@@ -122,7 +122,7 @@ pub struct FlowReport {
     pub costs: Costs,
     /// Tokens of each agent.
     pub tokens_by_agent: BTreeMap<String, TokenCount>,
-    /// The event that the session was at when this run resumed it; absent, if it began it.
+    /// The last event before this run resumed the session; absent, if this run began it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_from: Option<u64>,
 }
@@ -130,13 +130,13 @@ pub struct FlowReport {
 /// Tokens.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct TokenCount {
-    /// Sent.
+    /// Input.
     pub input: u64,
-    /// Received.
+    /// Output.
     pub output: u64,
-    /// Of those sent, those read from a cache.
+    /// The part of the input that was read from a cache.
     pub cached: u64,
-    /// In both directions.
+    /// Input and output.
     pub total: u64,
 }
 
@@ -151,23 +151,23 @@ impl From<&Usage> for TokenCount {
     }
 }
 
-/// A question that waits.
+/// An open question.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WaitingGate {
     /// Its name within the session.
     pub id: String,
     /// The question.
     pub prompt: String,
-    /// The answer if nobody gives one in time.
+    /// The answer that counts after the deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Until when it may be answered.
+    /// The deadline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<Time>,
-    /// The call that waits for leave.
+    /// The call that waits for an approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub call: Option<AskedCall>,
-    /// What may be answered about the call.
+    /// The possible answers about the call.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub offers: Vec<Offer>,
     /// The subagent's session that asks.
@@ -175,18 +175,18 @@ pub struct WaitingGate {
     pub asker: Option<SessionId>,
 }
 
-/// An answer that a question about a call takes.
+/// A possible answer to an approval.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Offer {
     /// The answer.
     pub choice: Choice,
-    /// What it means, and for which calls.
+    /// Its meaning, and the calls that it covers.
     pub label: String,
 }
 
 impl From<&Gate> for WaitingGate {
-    /// What can be chosen is what can be chosen from anywhere: a call that holds a secret is allowed
-    /// only where it runs.
+    /// These answers are possible from everywhere: a call with a secret can only be allowed where
+    /// it runs.
     fn from(gate: &Gate) -> Self {
         let mut call = gate.call.as_deref().cloned();
         if let Some(call) = call.as_mut().filter(|call| call.holds_secret) {
@@ -217,27 +217,26 @@ pub struct GateAnswered {
     pub session_id: SessionId,
     /// The question's name within the session.
     pub gate: String,
-    /// The event that the answer is.
+    /// The event of the answer.
     pub seq: Seq,
-    /// Does somebody who runs the session go on with it? If not, it waits to be resumed.
+    /// Does a runner continue with it? If not, the session waits for a resume.
     pub goes_on: bool,
-    /// Does the answer count for the user who runs the server, or the command? What others allow
-    /// may not: then it is on record, and the question is asked again.
+    /// Does the answer count for the user of the server or the command? If not, it is recorded, and
+    /// the question is asked again.
     pub counts: bool,
-    /// Did a person stop the session? It has the answer, and stays stopped until somebody resumes
-    /// it.
+    /// Did a person stop the session? It keeps the answer and stays stopped until it is resumed.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
-    /// The session to resume: of a subagent's question, the one at the top.
+    /// The session to resume: for a subagent's question, the topmost one.
     pub resume: SessionId,
 }
 
-/// Something was said to a session.
+/// A message that was sent to a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SaidTo {
     /// The session.
     pub id: SessionId,
-    /// Does it run, so that it hears this before its model's next call?
+    /// Is it running? Then its model receives the message before its next call.
     pub running: bool,
 }
 
@@ -246,11 +245,11 @@ pub struct SaidTo {
 pub struct Detached {
     /// Its session.
     pub session_id: SessionId,
-    /// The file that it writes to.
+    /// The file of its output.
     pub log: String,
 }
 
-/// A question that waits in a session.
+/// A session's open question.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct OpenGate {
     /// The session.
@@ -258,27 +257,27 @@ pub struct OpenGate {
     /// The question.
     #[serde(flatten)]
     pub gate: WaitingGate,
-    /// The event that asks it. An answer that names it is refused if the question is another one
-    /// by then.
+    /// The event of the question. An answer that names it is refused if another question has
+    /// replaced it by then.
     pub seq: Seq,
     /// When it was asked.
     pub asked_at: Time,
-    /// The agent that asks; of a subagent's question, the subagent's.
+    /// The agent that asks; for a subagent's question, the subagent's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent: Option<String>,
-    /// What that agent works on.
+    /// That agent's task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// The session that started the subagent which asks.
+    /// The session that started the asking subagent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
-    /// The store that it is in, where several are looked at.
+    /// The session's store, if several are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
 }
 
 impl OpenGate {
-    /// A question of a session, with who asks it.
+    /// A question of a session, with the agent that asks it.
     #[must_use]
     pub fn new(session_id: SessionId, asked: &Asked, asker: Asker) -> Self {
         let said = |text: String| Some(text).filter(|text| !text.is_empty());
@@ -295,15 +294,15 @@ impl OpenGate {
     }
 }
 
-/// A question that opened or closed, as it happens.
+/// A question that opened or closed.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GateChange {
-    /// What happened.
+    /// The change.
     pub change: GateChangeKind,
     /// The question.
     #[serde(flatten)]
     pub gate: OpenGate,
-    /// The answer that closed it; absent, it was taken back with its session or by a rewind.
+    /// The answer that closed it; absent, if the session was deleted or rewound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
     /// Who answered.
@@ -314,7 +313,7 @@ pub struct GateChange {
     pub answered_at: Option<Time>,
 }
 
-/// What happened to a question.
+/// The change of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GateChangeKind {

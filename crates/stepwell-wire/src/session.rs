@@ -1,4 +1,4 @@
-//! Sessions: in lists, and shown in detail.
+//! Sessions, in lists and in detail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -6,38 +6,38 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::log::{FlowRef, LaneState, PREVIEW_BYTES};
-use stepwell::model::{Driver, Origin, Phase, Project, SpecHash, Spent, Time, Usage};
+use stepwell::model::{Driver, Facts, Origin, Phase, Project, SpecHash, Spent, Time, Usage};
 use stepwell::work::{FlowState, NodeInfo};
 use stepwell::{Recorded, Seq, SessionId, SessionInfo, Status, StopReason};
 
 use crate::Dollars;
 
-/// How a session stands, as lists show it.
+/// The status of a session, in lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionStatus {
-    /// A runner is at work.
+    /// A runner works on it.
     Running,
-    /// Waits for a human.
+    /// It waits for a person.
     Paused,
-    /// Stopped by a signal, or its process died.
+    /// It was stopped by a signal, or its process died.
     Interrupted,
-    /// Stopped by a limit.
+    /// It was stopped by a limit.
     Partial,
     /// Done.
     Success,
-    /// Ended in an error.
+    /// It ended with an error.
     Failed,
-    /// Given up by its user.
+    /// Its user abandoned it.
     Abandoned,
-    /// Kept by another program, and nothing says that it runs.
+    /// Another program keeps it, and nothing says that it runs.
     Idle,
     /// A part of it cannot be read, whatever its status was.
     Damaged,
 }
 
 impl SessionStatus {
-    /// Its word.
+    /// Its name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -57,7 +57,7 @@ impl SessionStatus {
 impl FromStr for SessionStatus {
     type Err = String;
 
-    /// Reads a word; `completed` is `success`.
+    /// Parses a status; `completed` is accepted for `success`.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "damaged" => Ok(Self::Damaged),
@@ -70,7 +70,7 @@ impl FromStr for SessionStatus {
 }
 
 impl SessionStatus {
-    /// The status, unless it is damaged.
+    /// The status; `None` for a damaged session.
     #[must_use]
     pub const fn status(self) -> Option<Status> {
         Some(match self {
@@ -111,12 +111,12 @@ impl From<&SessionInfo> for SessionStatus {
     }
 }
 
-/// A session, in a few words.
+/// A session in a list.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Session<M = u64> {
     /// Its id.
     pub id: SessionId,
-    /// How it stands; a damaged session is `damaged`, whatever its status was.
+    /// Its status; a damaged session is `damaged`, whatever its status was.
     pub status: SessionStatus,
     /// Why it stopped.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -124,88 +124,95 @@ pub struct Session<M = u64> {
     /// Did a person stop it?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub stopped: bool,
-    /// What went wrong.
+    /// The error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// The phase of its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// What the user asked for.
+    /// The user's task.
     pub task: String,
-    /// The agent that does it; empty, if it has no name.
+    /// Its agent; empty, if it has no name.
     pub agent: String,
-    /// The model that it used last; empty, if none is known.
+    /// The model that it used last; empty, if unknown.
     pub model: String,
-    /// Whose model that is; empty, if nobody is known.
+    /// The model's provider; empty, if unknown.
     pub provider: String,
-    /// The folder that it works in; empty, if none is known.
+    /// Its workspace; empty, if unknown.
     pub workspace: String,
-    /// Who moves it on: Stepwell, or another program.
+    /// Its driver: Stepwell, or another program.
     pub driver: Driver,
-    /// The system that it was imported from, or that keeps it here; absent, if it was begun here.
+    /// The system that it was imported from, or that keeps it here; absent, if it began here.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
-    /// That system's own name for it.
+    /// Its id in that system.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
-    /// The session that it grew out of: it is a subagent's or a fork.
+    /// The parent of a subagent's session or a fork.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<SessionId>,
     /// The last event that a fork shares with its parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub forked_at: Option<Seq>,
-    /// A name for people.
+    /// Its name, given by a user.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Its tags.
     pub tags: BTreeSet<String>,
     /// The user's own metadata.
     pub metadata: BTreeMap<String, serde_json::Value>,
-    /// The names of entries of the metadata that are too long for a list.
+    /// The keys of metadata that is too long for a list.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub metadata_left_out: Vec<String>,
+    /// What Stepwell itself knows of it: the files that it was imported from, the call that started it as a
+    /// subagent, whether messages are left out.
+    #[serde(skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
+    /// The last word of an agent that Stepwell does not run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     /// What the work is to achieve.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
-    /// The most dollars that the whole session may cost.
+    /// The budget of the whole session in dollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Dollars>,
-    /// Is it kept from cleanup?
+    /// Is it exempt from cleanup?
     pub pinned: bool,
     /// Its last event.
     pub seq: Seq,
-    /// Steps that are complete.
+    /// Complete steps.
     pub steps: u64,
-    /// Messages that were recorded.
+    /// Recorded messages.
     pub messages: M,
     /// What it spent itself, without its subagents.
     #[serde(flatten)]
     pub spending: Spending,
-    /// Errors that were recorded.
+    /// Recorded errors.
     pub errors: u64,
     /// How often it was resumed.
     pub resumes: u64,
-    /// Questions that wait for a human.
+    /// Open questions.
     pub open_gates: u64,
-    /// Words that were said to it and that no run has taken in yet; absent, if there are none.
+    /// Queued messages that no run has read yet; absent, if there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unheard: Option<u64>,
-    /// Where a rewind began that moves files, or was cut off.
+    /// The beginning of an unfinished rewind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rewinding: Option<Seq>,
     /// When it began.
     pub created_at: Time,
-    /// When something last happened to it.
+    /// When it last changed.
     pub updated_at: Time,
-    /// How many bytes its own events take.
+    /// The size of its own events.
     pub bytes: u64,
-    /// When it was moved to the trash, if it is there.
+    /// When it was deleted, if it is in the trash.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trashed_at: Option<Time>,
-    /// The process that runs it.
+    /// Its runner.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub held_by: Option<String>,
-    /// Where it is damaged.
+    /// The damage.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub damage: Option<Damage>,
 }
@@ -224,7 +231,7 @@ impl From<SessionInfo> for Session {
 }
 
 impl<M> Session<M> {
-    /// A session, with its messages or how many there are.
+    /// A session, with its messages or their number.
     #[must_use]
     pub fn of(info: SessionInfo, messages: M) -> Self {
         let status = SessionStatus::from(&info);
@@ -260,6 +267,8 @@ impl<M> Session<M> {
             tags: head.tags,
             metadata: head.metadata,
             metadata_left_out: Vec::new(),
+            facts: head.facts,
+            summary: head.summary,
             goal: head.goal,
             budget: head.budget.map(Into::into),
             pinned: head.pinned,
@@ -283,12 +292,16 @@ impl<M> Session<M> {
 }
 
 impl<M> Session<M> {
-    /// The same for a list, in which each session takes a bounded part: a long goal is cut, and long
+    /// The same for a list, in which each session takes a bounded part: long texts are cut, and long
     /// entries of the metadata are only named.
     #[must_use]
     pub fn listed(mut self) -> Self {
-        if let Some(goal) = &mut self.goal {
-            goal.truncate(goal.floor_char_boundary(PREVIEW_BYTES));
+        for text in [&mut self.goal, &mut self.summary].into_iter().flatten() {
+            text.truncate(text.floor_char_boundary(PREVIEW_BYTES));
+        }
+        if let Some(outcome) = self.facts.subagent.as_mut().and_then(|it| it.outcome.as_mut()) {
+            outcome.files.clear();
+            outcome.why.truncate(outcome.why.floor_char_boundary(PREVIEW_BYTES));
         }
         let mut room = PREVIEW_BYTES;
         let size = |value: &serde_json::Value| value.to_string().len();
@@ -306,23 +319,23 @@ impl<M> Session<M> {
     }
 }
 
-/// How many entries that are left out are named.
+/// How many omitted keys are named.
 const LEFT_OUT: usize = 20;
 
-/// A name of the user's own, no longer than most.
+/// A shortened key of the user's metadata.
 fn cut_name(mut name: String) -> String {
     name.truncate(name.floor_char_boundary(100));
     name
 }
 
-/// What was spent.
+/// Spending of model calls.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Spending {
     /// Dollars, exact; a lower bound if `unpriced_calls` is not zero.
     pub cost: Dollars,
-    /// Model calls whose price is not known.
+    /// Calls of unknown price.
     pub unpriced_calls: u64,
-    /// Model calls that were answered.
+    /// Answered calls.
     pub calls: u64,
     /// Their tokens.
     pub tokens: Usage,
@@ -339,12 +352,12 @@ impl From<&Spent> for Spending {
     }
 }
 
-/// Where a session is damaged.
+/// The damage of a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Damage {
-    /// The first event that cannot be read; 0, if the session's head cannot be.
+    /// The first event that cannot be read; 0, if the head cannot be read.
     pub seq: Seq,
-    /// What is wrong with it.
+    /// A description.
     pub what: String,
 }
 
@@ -354,23 +367,22 @@ impl From<&stepwell::store::Damage> for Damage {
     }
 }
 
-/// A session in a list, with what it spent with its subagents.
+/// A session in a list, with its subagents' spending.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct SessionItem {
     /// The session.
     #[serde(flatten)]
     pub session: Session,
-    /// What it spent with its subagents, if it has any.
+    /// What it and its subagents spent, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_subagents: Option<Spending>,
-    /// What its flow is. How its nodes stand, and what they came to, is told of one session
-    /// (`show`).
+    /// Its flow. `show` has the states and outputs of its nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<ListedFlow>,
-    /// What it may have cost, where only its tokens are known.
+    /// Its estimated cost, if only its tokens are known.
     #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Dollars>,
-    /// The store that it is in, where several are listed.
+    /// The session's store, if several are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
 }
@@ -398,45 +410,45 @@ pub struct SessionDetails {
     /// The session.
     #[serde(flatten)]
     pub session: Session<Messages>,
-    /// How many of its messages were rewound: they are on record and no longer count.
+    /// How many of its messages were rewound: they are recorded, but no longer count.
     #[serde(skip_serializing_if = "is_zero")]
     pub rewound_messages: u64,
-    /// What it spent with its subagents, if it has any.
+    /// What it and its subagents spent, if it has any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub with_subagents: Option<Spending>,
-    /// What it may have cost, where only its tokens are known. It is in no other sum.
+    /// Its estimated cost, if only its tokens are known. It is in no other sum.
     #[serde(rename = "estimated_cost_usd", skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Dollars>,
-    /// Its agents' conversations: `main`, and those of a flow.
+    /// Its lanes: `main`, and those of a flow.
     pub lanes: Vec<LaneInfo>,
     /// Paths of files that it changed, each once, in order of their first change.
     pub files: Vec<String>,
     /// Its checkpoints.
     pub checkpoints: Vec<NamedSeq>,
-    /// Paths of files that it produced.
+    /// Paths of the files that it produced.
     pub artifacts: Vec<String>,
-    /// What its flow is, and how its nodes stand.
+    /// Its flow, with the states of the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowState>,
-    /// How its work stands, if it is guided.
+    /// The state of its work, if it is guided.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub work: Option<crate::WorkState>,
-    /// Nodes of a session that has no flow here.
+    /// Nodes of a session without a flow here.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeInfo>,
-    /// Its project, as far as it was told.
+    /// Its project, as far as it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub project: Option<Project>,
     /// When it was last resumed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<Time>,
-    /// The sessions that grew out of it, parents before children, if they were asked for.
+    /// The sessions below it, parents before children, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub children: Option<Vec<Child>>,
-    /// Its last messages that count, unless more was asked for.
+    /// Its last messages that count, unless more were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_messages: Option<Vec<Recorded>>,
-    /// All of its events, if they were asked for.
+    /// All of its events, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub events: Option<Vec<Recorded>>,
 }
@@ -445,9 +457,9 @@ pub struct SessionDetails {
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Messages {
-    /// How many there are.
+    /// Their number.
     Count(u64),
-    /// All of them, if they were asked for.
+    /// All of them, if requested.
     All(Vec<RecordedMessage>),
 }
 
@@ -467,14 +479,14 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// What one agent of a session did and spent.
+/// The work and spending of one lane.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LaneInfo {
-    /// The name of its conversation.
+    /// The lane's name.
     pub lane: String,
-    /// Messages that were recorded.
+    /// Recorded messages.
     pub messages: u64,
-    /// Steps that are complete.
+    /// Complete steps.
     pub steps: u64,
     /// What it spent.
     #[serde(flatten)]
@@ -482,7 +494,7 @@ pub struct LaneInfo {
 }
 
 impl LaneInfo {
-    /// What one agent did and spent.
+    /// From a lane's state.
     #[must_use]
     pub fn new(lane: &stepwell::Lane, state: &LaneState) -> Self {
         Self {
@@ -494,7 +506,7 @@ impl LaneInfo {
     }
 }
 
-/// A name and where it stands.
+/// A named event.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct NamedSeq {
     /// The name.
@@ -505,34 +517,34 @@ pub struct NamedSeq {
     pub at: Time,
 }
 
-/// A session that grew out of another.
+/// A subagent's session or a fork.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Child {
     /// Its id.
     pub id: SessionId,
-    /// How it grew out of its parent.
+    /// Its relation to the parent.
     pub kind: ChildKind,
-    /// The last event that a fork shares.
+    /// The last event that a fork shares with its parent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Seq>,
-    /// How it stands.
+    /// Its status.
     pub status: SessionStatus,
-    /// The session that it grew out of.
+    /// Its parent.
     pub parent: SessionId,
 }
 
-/// How a session grew out of another.
+/// The relation of a session to its parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildKind {
-    /// It shares the other one's first events.
+    /// It shares the parent's first events.
     Fork,
-    /// The other one's agent started it.
+    /// The parent's agent started it.
     Subagent,
 }
 
 impl ChildKind {
-    /// Its word.
+    /// Its name in JSON.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

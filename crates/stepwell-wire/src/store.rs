@@ -1,22 +1,22 @@
-//! Stores and what is beside them: backups, copies, worktrees.
+//! Stores, backups, copies and worktrees.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::{SessionId, Status};
 
-/// A store: its engine, where it is, and what an acknowledged step survives.
+/// A store: its engine, its place, and what an acknowledged step survives.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StoreInfo {
     /// `SQLite` or `PostgreSQL`.
     pub engine: String,
     /// The engine's version.
     pub version: String,
-    /// A path, or an address without its password.
+    /// A path, or a URL without its password.
     pub store: String,
-    /// The team's part of the database.
+    /// The team's namespace in the database.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub namespace: Option<String>,
-    /// The version of the tables.
+    /// The version of the schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<u32>,
     /// `primary` or `standby`.
@@ -28,7 +28,7 @@ pub struct StoreInfo {
     pub durability: Durability,
     /// Why a step survives that much.
     pub because: String,
-    /// The servers that repeat what it writes.
+    /// The servers that replicate it.
     pub standbys: Vec<StoreStandby>,
 }
 
@@ -36,26 +36,26 @@ pub struct StoreInfo {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Durability {
-    /// It may be lost.
+    /// Nothing is guaranteed.
     None,
-    /// It survives a crash of its machine.
+    /// A crash of its machine.
     Local,
-    /// It survives the loss of the primary.
+    /// The loss of the primary.
     Replicated,
-    /// A standby cannot say.
+    /// Unknown, because a standby cannot say.
     Unknown,
 }
 
-/// A server that repeats what another writes.
+/// A server that replicates another one.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StoreStandby {
     /// Its name.
     pub name: String,
-    /// Such as `streaming`.
+    /// For example `streaming`.
     pub state: String,
-    /// Such as `sync` or `async`.
+    /// For example `sync` or `async`.
     pub sync: String,
-    /// How many bytes it is behind.
+    /// How many bytes it lags behind.
     pub behind_bytes: u64,
 }
 
@@ -64,44 +64,44 @@ pub struct StoreStandby {
 pub struct Copied {
     /// The session.
     pub session: SessionId,
-    /// What was copied of it.
+    /// The copied part.
     pub copied: CopyResult,
     /// Was it moved to the trash there, because it is in the trash here?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub trashed: bool,
 }
 
-/// What was copied of a session.
+/// The copied part of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CopyResult {
     /// All of it.
     Made,
-    /// What was not there yet.
+    /// The part that was not there yet.
     Completed,
-    /// Nothing: all of it was there.
+    /// Nothing: everything was there.
     AlreadyThere,
 }
 
 /// The SQL that lets a role use a namespace.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct RoleScript {
-    /// The statements.
+    /// The SQL statements.
     pub sql: String,
 }
 
-/// How long a store keeps what was deleted.
+/// How long a store keeps deleted and unused sessions.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StoreRetention {
-    /// After how many days in the trash a session is erased.
+    /// Days in the trash after which a session is erased.
     pub retention_days: u32,
-    /// After how many days without activity a session is moved to the trash by itself.
+    /// Days without activity after which a session is deleted automatically.
     pub cleanup_after_days: Option<u32>,
-    /// The role that may change this, if the store is a team's.
+    /// The role that may change this, in a team's store.
     pub owner: Option<String>,
 }
 
-/// A copy of a store that was made.
+/// A backup of a store.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BackedUp {
     /// The file.
@@ -110,19 +110,19 @@ pub struct BackedUp {
     pub bytes: u64,
 }
 
-/// A store that was made from a backup.
+/// A store that was restored from a backup.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StoreRestored {
     /// The store.
     pub store: String,
     /// How many sessions it holds.
     pub sessions: u64,
-    /// What the store that was there before is called now.
+    /// The new name of the store that was there before.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaced: Option<String>,
 }
 
-/// A workspace that was made ready.
+/// An initialised workspace.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StoreMade {
     /// The store.
@@ -153,58 +153,58 @@ pub struct Worktree {
     pub branch: String,
     /// Its folder.
     pub path: String,
-    /// How it stands; null, if git cannot say.
+    /// Its state; null, if git cannot say.
     pub state: Option<WorktreeState>,
-    /// What it holds that nothing else keeps, if that is how it stands.
+    /// The paths that are kept nowhere else and cause this state.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub paths: Vec<String>,
-    /// The commit that is not merged, if it is on no branch either.
+    /// The unmerged commit, if no branch contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// Why git cannot say how it stands.
+    /// Why git cannot determine its state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// Does a session work in it, or may one go on there?
+    /// Does a session work in it, or could one be resumed there?
     pub in_use: bool,
     /// That session.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub used_by: Option<SessionId>,
-    /// How the subagent's session stands; null, if it was erased.
+    /// The status of the subagent's session; null, if it was erased.
     pub status: Option<Status>,
-    /// What the subagent was asked for; null, if its session was erased.
+    /// The subagent's task; null, if its session was erased.
     pub task: Option<String>,
     /// The session that started it; null, if its session was erased.
     pub parent: Option<SessionId>,
 }
 
-/// How a worktree stands.
+/// The state of a worktree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WorktreeState {
     /// It has no commits and no changes of its own.
     Clean,
-    /// All of its commits are part of what is checked out, and nothing else was changed.
+    /// All of its commits are part of the checked-out branch, and it has no other changes.
     Merged,
-    /// It holds commits that are not merged.
+    /// It has unmerged commits.
     Unmerged,
-    /// It holds changes that are not committed.
+    /// It has uncommitted changes.
     Uncommitted,
-    /// It is clean or merged, but holds files that git ignores.
+    /// It is clean or merged, but contains files that git ignores.
     Ignored,
-    /// It holds a git repository of its own.
+    /// It contains another git repository.
     Nested,
     /// Something other than its branch is checked out in it.
     Elsewhere,
-    /// Its branch is checked out in the workspace or in another worktree, which is named.
+    /// Its branch is checked out in the workspace or in another worktree, which `paths` names.
     CheckedOut,
-    /// Its folder was removed by hand, and its branch holds no commits of its own.
+    /// Its folder was removed by hand, and its branch has no commits of its own.
     Gone,
-    /// Its folder is there, but git does not know it as a worktree any more.
+    /// Its folder exists, but git does not know it as a worktree.
     Broken,
 }
 
 impl WorktreeState {
-    /// Would nothing be lost without it?
+    /// Can it be removed without a loss?
     #[must_use]
     pub const fn is_done(self) -> bool {
         matches!(self, Self::Clean | Self::Merged)

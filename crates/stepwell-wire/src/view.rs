@@ -1,31 +1,31 @@
-//! What a model would be shown.
+//! The view: what a model would be sent.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use stepwell::{Message, Seq, SessionId};
 
-/// What a model would be sent if it were asked now, and about how many tokens that is.
+/// What a model would be sent now, with approximate tokens.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ModelView {
     /// The session.
     pub id: SessionId,
-    /// The model; null, if none is known.
+    /// The model; null, if unknown.
     pub model: Option<String>,
-    /// The tokens of all of it.
+    /// The tokens of everything.
     pub tokens: u64,
-    /// How many fit the model; null, if that is not known.
+    /// The model's context length; null, if unknown.
     pub context: Option<u64>,
-    /// Above how many it is compacted; null, if it is not.
+    /// The tokens above which it is compacted; null, if it never is.
     pub limit: Option<u64>,
-    /// What the agent is told before it begins.
+    /// The agent's instructions.
     pub instructions: ViewInstructions,
-    /// The tools that it is offered.
+    /// The agent's tools.
     pub tools: ViewTools,
     /// The conversation.
     pub messages: Vec<ViewMessage>,
 }
 
-/// What an agent is told before it begins.
+/// The instructions of an agent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ViewInstructions {
     /// The text.
@@ -34,7 +34,7 @@ pub struct ViewInstructions {
     pub tokens: u64,
 }
 
-/// The tools that an agent is offered.
+/// The tools of an agent.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ViewTools {
     /// Their names.
@@ -43,14 +43,14 @@ pub struct ViewTools {
     pub tokens: u64,
 }
 
-/// A message as the model is shown it.
+/// A message in a view.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ViewMessage {
     /// The event.
     pub seq: Seq,
-    /// Where it comes from.
+    /// Its origin.
     pub made: ViewMessageKind,
-    /// Does it stay, whatever is compacted?
+    /// Is it exempt from compaction?
     pub pinned: bool,
     /// Its tokens.
     pub tokens: u64,
@@ -59,14 +59,14 @@ pub struct ViewMessage {
     pub message: Message,
 }
 
-/// Where a message of a view comes from.
+/// The origin of a message in a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ViewMessageKind {
-    /// A compaction put it in place of others.
+    /// The summary of a compaction.
     Summary,
-    /// It holds the results of the calls before it.
+    /// The results of the calls before it.
     Results,
-    /// It was recorded so.
+    /// A recorded message.
     Message,
 }

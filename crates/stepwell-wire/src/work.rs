@@ -1,4 +1,4 @@
-//! How a session's work stands: its goal, phase, tasks and questions.
+//! The state of a session's work: its goal, phase, tasks and questions.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,92 +8,93 @@ use stepwell::{SessionId, Status, StopReason};
 
 use crate::run::WaitingGate;
 
-/// How a session's work stands.
+/// The state of a session's work.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct WorkState {
     /// The session.
     pub id: SessionId,
-    /// How it stands.
+    /// Its status.
     pub status: Status,
     /// Why it stopped; absent, if it did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// What stopped it, or what is left to do; absent, if nothing is.
+    /// The error that stopped it, or the remaining work; absent, if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What the work is to achieve; null, if nobody said.
+    /// The goal; null, if none was set.
     pub goal: Option<String>,
-    /// The phase of the work; null, if it has none.
+    /// The phase; null, if it has none.
     pub phase: Option<Phase>,
-    /// The phases that can be moved to.
+    /// The phases that can follow.
     pub next_phases: Vec<Phase>,
-    /// How many tasks there are, and how they stand.
+    /// The planned tasks by status.
     pub progress: Progress,
-    /// What was done last; empty, if nothing was.
+    /// The last action; empty, if there was none.
     pub last_action: String,
-    /// When the last action was.
+    /// When the last action happened.
     pub timestamp: Time,
     /// When it was last resumed; absent, if it never was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resumed_at: Option<Time>,
-    /// What was asked, and answered.
+    /// The questions of the discussion, with answers.
     pub questions: Vec<Question>,
-    /// What is planned.
+    /// The planned tasks.
     pub tasks: Vec<TaskInfo>,
-    /// What waits for a human; absent, if nothing does.
+    /// The questions that wait for a person; absent, if there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub waits_for: Vec<WaitingGate>,
-    /// How far guided work is; absent, if the session does other work.
+    /// The progress of guided work; absent for other work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub guided: Option<GuidedInfo>,
 }
 
-/// How far guided work is, beyond its phase and its tasks.
+/// The progress of guided work, beyond phase and tasks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct GuidedInfo {
-    /// How many drafts of the plan were made.
+    /// The number of drafts of the plan.
     pub drafts: u32,
-    /// The tasks that were begun and are not over.
+    /// The started tasks that are not finished.
     pub at_work: Vec<TaskAtWork>,
-    /// The last round of verification; absent before the first.
+    /// The last verification round; absent before the first.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationRound>,
-    /// What was committed; absent, if nothing was.
+    /// The commit; absent, if nothing was committed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
 }
 
-/// A task that was begun and is not over.
+/// A started task that is not finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TaskAtWork {
-    /// Its name within the session.
+    /// Its id within the session.
     pub id: String,
     /// Its place in the plan, from 1.
     pub number: usize,
-    /// Which attempt at it was begun last, from 1.
+    /// The number of its last attempt, from 1.
     pub attempt: u32,
 }
 
-/// A round of verification.
+/// A verification round.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct VerificationRound {
-    /// Which one, from 1.
+    /// Its number, from 1.
     pub round: u32,
-    /// After which one the work stops with what is left. A resume goes on with as many again.
+    /// The last allowed round; then the work stops with what is left. A resume allows as many
+    /// again.
     pub most: u32,
-    /// The checks that came to an end.
+    /// The finished checks.
     pub checks: Vec<CheckResult>,
-    /// What the reviewer said; absent, if nobody reviewed it yet.
+    /// The review; absent, if there is none yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub review: Option<ReviewResult>,
-    /// What became of the program that was tried; absent, if none was.
+    /// The result of trying the program; absent, if there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub program: Option<CheckResult>,
-    /// The tasks that it added to the plan.
+    /// The tasks that this round added to the plan.
     pub repairs: Vec<String>,
 }
 
-/// What a command came to that had to succeed.
+/// The result of a check command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct CheckResult {
     /// The command line.
@@ -102,29 +103,29 @@ pub struct CheckResult {
     pub outcome: String,
 }
 
-/// What a reviewer said.
+/// A review.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct ReviewResult {
-    /// How much must be changed; 0, if it passes.
+    /// The number of required changes; 0, if it passes.
     pub issues: usize,
-    /// What it says of the whole.
+    /// The summary.
     pub summary: String,
 }
 
-/// How many tasks there are, and how they stand.
+/// The planned tasks by status.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct Progress {
     /// All tasks.
     pub tasks: usize,
-    /// Not begun.
+    /// Not started.
     pub pending: usize,
-    /// Begun.
+    /// Started.
     pub running: usize,
     /// Done.
     pub done: usize,
     /// Failed.
     pub failed: usize,
-    /// Left out.
+    /// Skipped.
     pub skipped: usize,
     /// Failed for good.
     pub unrecoverable: usize,
@@ -147,19 +148,19 @@ impl From<&Tasks> for Progress {
 /// A planned task.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TaskInfo {
-    /// Its name within the session.
+    /// Its id within the session.
     pub id: String,
-    /// Such as `create` or `modify`.
+    /// For example `create` or `modify`.
     pub action: String,
-    /// What is to be done.
+    /// What to do.
     pub description: String,
-    /// Tasks that come first.
+    /// Ids of tasks that must come first.
     pub deps: Vec<String>,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// The files that it is about.
+    /// The files that it concerns.
     pub files: Vec<String>,
-    /// What still comes first.
+    /// The unfinished tasks among `deps`.
     pub waits_for: Vec<String>,
 }
 
@@ -173,7 +174,7 @@ impl TaskInfo {
     }
 }
 
-/// Which phase a session's work is in.
+/// The phase of a session.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PhaseInfo {
     /// The session.
@@ -182,7 +183,7 @@ pub struct PhaseInfo {
     pub phases: PhaseSet,
     /// The phase.
     pub phase: Phase,
-    /// The phases that can be moved to.
+    /// The phases that can follow.
     pub next: Vec<Phase>,
     /// Can a session in this phase be resumed?
     pub resumable: bool,

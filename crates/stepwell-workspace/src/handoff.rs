@@ -8,9 +8,10 @@ use stepwell::log::Head;
 use stepwell::model::EventId;
 use stepwell::store::Span;
 use stepwell::{Error as StoreError, Event, Lane, Remedy, SessionId, Stepwell};
-use stepwell_files::worktree::SubagentRecord;
+use stepwell_files::worktree::worktrees_of;
 use stepwell_formats::{
-    Destination, Existing, Format, Handoff, Handover, Losses, Purpose, Wishes, holds_all, write_to,
+    Destination, Existing, Format, Handoff, Handover, Losses, Purpose, Takes, Wishes, holds_all,
+    write_to,
 };
 
 use crate::error::{Error, ErrorKind, Result};
@@ -56,26 +57,6 @@ pub enum HandOver {
     DryRun,
 }
 
-/// The format of an agent that goes on with flows, and needs no conversation.
-const FLOWS: &str = "strands-cli";
-
-/// What an agent that takes up sessions of others is called.
-#[must_use]
-pub fn agent_name(format: Format) -> Option<&'static str> {
-    match format.as_str() {
-        "claude-code" => Some("claude"),
-        "codex" => Some("codex"),
-        "strands-sdk" => Some("strands"),
-        _ => None,
-    }
-}
-
-/// Can sessions be handed over to the agent of this format?
-#[must_use]
-pub fn takes_sessions(format: Format) -> bool {
-    agent_name(format).is_some() || format.as_str() == FLOWS
-}
-
 /// Where a file lies already, and what it is.
 type Lies = Option<(PathBuf, Wrote)>;
 
@@ -104,12 +85,13 @@ pub fn hand_over(
         .into());
     }
     let head = info.head;
-    let to = meant(to, &head);
+    let to = to.for_session(&head);
     let no_place = || no_handoff(to);
     let writer = to.writer().ok_or_else(no_place)?;
     let lanes = well.store().lanes(id)?;
     let silent = lanes.get(&Lane::main()).is_none_or(|lane| lane.messages == 0);
-    if silent && to.as_str() != FLOWS {
+    let takes_flows = to.successor().is_some_and(|it| it.takes == Takes::Flows);
+    if silent && !takes_flows {
         let why = format!("{id} has no conversation that {to} could continue");
         let action = if head.flow.is_some() { Action::HandOver } else { Action::Show };
         return Err(Error::invalid(why).helped_by(Remedy::Session(action, id.clone())));
@@ -141,7 +123,7 @@ pub fn hand_over(
 
 /// The folder that a session works in: its own if that is there, else this one.
 fn folder_for(workspace: &Workspace, head: &Head) -> PathBuf {
-    if SubagentRecord::worktrees(head).is_some() {
+    if worktrees_of(head).is_some() {
         return workspace
             .session_folder(Some(head))
             .unwrap_or_else(|_| workspace.place.root.clone());
@@ -186,22 +168,12 @@ fn is_free(handoff: &Handoff, head: &Head) -> bool {
 fn found(well: &Stepwell, head: &Head, to: Format, handoff: &Handoff) -> Result<Lies> {
     if let Some(path) = origin_of(head).filter(|path| is_found(path, handoff)) {
         // Transcripts only grow: one that is shorter now is another one.
-        let read = head.metadata.get("imported").and_then(|it| it.get("bytes")?.as_u64());
+        let read = head.facts.provenance.as_ref().and_then(|it| it.bytes);
         let shorter = path.metadata().is_ok_and(|it| it.is_file() && read > Some(it.len()));
         return Ok((!shorter).then_some((path, Wrote::Origin)));
     }
     let holds = holds_all(well, &head.id, to, &handoff.path)?;
     Ok(holds.then(|| (handoff.path.clone(), Wrote::Before)))
-}
-
-/// Strands is two: a flow goes on in its command line, everything else with its SDK.
-fn meant(to: Format, head: &Head) -> Format {
-    let name = match (to.as_str(), &head.flow) {
-        ("strands-sdk", Some(_)) => FLOWS,
-        (FLOWS, None) => "strands-sdk",
-        _ => return to,
-    };
-    name.parse().unwrap_or(to)
 }
 
 /// The session's name there, if it came from there and nothing was said here since.
@@ -243,6 +215,5 @@ fn is_found(path: &Path, handoff: &Handoff) -> bool {
 
 /// The file that a session came from.
 fn origin_of(head: &Head) -> Option<PathBuf> {
-    let from = head.metadata.get("imported")?.get("from")?.as_str()?;
-    Some(PathBuf::from(from))
+    Some(PathBuf::from(&head.facts.provenance.as_ref()?.from))
 }

@@ -10,7 +10,7 @@ use stepwell::report::LedgerRow;
 use stepwell::store::query::Query;
 use stepwell::{SessionId, SessionInfo, Stepwell};
 use stepwell_catalog::model_name;
-use stepwell_files::worktree::SubagentRecord;
+use stepwell_files::worktree::worktrees_of;
 use stepwell_formats::{LEDGER_COLUMNS, cell, table};
 use stepwell_wire::LedgerEntry;
 
@@ -114,7 +114,7 @@ fn commits_of(well: &Stepwell, came: &LedgerRow, made: &Commits) -> Result<Optio
 /// Did a session work in this folder, or in a worktree of it? A recorded folder that is gone is one
 /// that was moved.
 fn is_here(head: &Head, root: &Path) -> bool {
-    if SubagentRecord::worktrees(head).is_some_and(|worktrees| !worktrees.is_empty()) {
+    if worktrees_of(head).is_some_and(|worktrees| !worktrees.is_empty()) {
         return true;
     }
     let recorded = PathBuf::from(&head.workspace);

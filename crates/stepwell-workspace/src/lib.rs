@@ -11,7 +11,6 @@ pub mod handoff;
 pub mod hooks;
 pub mod housekeeping;
 pub mod locked_file;
-pub mod slash;
 
 mod calibrations;
 pub mod crashes;

@@ -96,11 +96,6 @@ fn answered(part: &Part) -> Option<String> {
     }
 }
 
-/// The metadata keys under which earlier versions kept what a session ran with.
-const MODE: &str = "mode";
-const MODEL: &str = "model";
-const AGENT: &str = "agent";
-
 /// What the names of models begin with that are read from a file.
 const SCRIPT: &str = "script:";
 
@@ -109,7 +104,7 @@ impl Prior<'_> {
     #[must_use]
     pub fn agent(&self) -> Option<PriorAgent> {
         let Weighed { mine, theirs, .. } = &self.weighed;
-        let recorded = || self.metadata(AGENT).or_else(|| Some(self.head.agent.clone()));
+        let recorded = || Some(self.head.agent.clone());
         let name = theirs.agent.clone().or_else(recorded).filter(|name| !name.is_empty());
         match &mine.agent {
             Some(name) => Some(PriorAgent { name: name.clone(), mine: true }),
@@ -124,8 +119,7 @@ impl Prior<'_> {
         let chosen_agent = self.agent().is_some_and(|agent| agent.mine);
         // Nobody else makes it looser by the choice of an agent.
         let agents = agents.map(|mode| if chosen_agent { mode } else { mode.min(usual) });
-        let before = self.metadata(MODE).and_then(|mode| mode.parse().ok());
-        self.weighed.mode(agents.unwrap_or(usual), before)
+        self.weighed.mode(agents.unwrap_or(usual))
     }
 
     /// What all of it may cost.
@@ -144,8 +138,7 @@ impl Prior<'_> {
         if let Some(model) = theirs.model.clone() {
             return PriorModel::Others { model, who: theirs.who.clone() };
         }
-        let named = || model_name(self.head.model_provider(), &self.head.model);
-        match self.metadata(MODEL).unwrap_or_else(named) {
+        match model_name(self.head.model_provider(), &self.head.model) {
             model if model.is_empty() => PriorModel::Unknown,
             // What a file of someone else's says is not what a model says.
             model if model.starts_with(SCRIPT) => {
@@ -168,10 +161,6 @@ impl Prior<'_> {
         all.extend(rest.cloned());
         all
     }
-
-    fn metadata(&self, key: &str) -> Option<String> {
-        Some(self.head.metadata.get(key)?.as_str()?.to_owned())
-    }
 }
 
 #[cfg(test)]
@@ -180,13 +169,12 @@ mod tests {
     use stepwell::model::Settings;
     use stepwell::{Created, Message, Stepwell};
 
-    fn head(metadata: &[(&str, &str)]) -> Head {
+    fn head() -> Head {
         let well = Stepwell::in_memory();
         let created = well.draft("x").with_agent("build").with_model("acme", "large");
         let session = well.create(created).unwrap();
         session.append(Message::user("x")).unwrap();
-        let metadata = metadata.iter().map(|(key, value)| ((*key).to_owned(), (*value).into()));
-        Head { metadata: metadata.collect(), ..session.info().unwrap().head }
+        session.info().unwrap().head
     }
 
     fn prior(head: &Head, mine: Settings, theirs: Settings) -> Prior<'_> {
@@ -194,8 +182,11 @@ mod tests {
     }
 
     #[test]
-    fn metadata_makes_nothing_looser() {
-        let head = head(&[("mode", "yolo"), ("model", "script:evil.json")]);
+    fn metadata_and_a_recorded_script_make_nothing_looser() {
+        let texts = [("mode", "yolo"), ("model", "script:evil.json")];
+        let metadata = texts.map(|(key, value)| (key.to_owned(), value.into())).into();
+        let (provider, model) = ("script".to_owned(), "evil.json".to_owned());
+        let head = Head { metadata, provider, model, ..head() };
         let prior = prior(&head, Settings::default(), Settings::default());
         assert_eq!(prior.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
         assert!(matches!(prior.model(), PriorModel::Others { .. }));
@@ -203,7 +194,7 @@ mod tests {
 
     #[test]
     fn an_agent_that_somebody_else_chose_does_not_bring_a_looser_mode() {
-        let head = head(&[]);
+        let head = head();
         let by = |name: &str| Settings { agent: Some(name.to_owned()), ..Settings::default() };
         let theirs = prior(&head, Settings::default(), by("wild"));
         let usual = Mode::ConfirmSensitive;
@@ -216,7 +207,7 @@ mod tests {
 
     #[test]
     fn a_model_is_mine_somebody_elses_or_just_recorded() {
-        let head = head(&[]);
+        let head = head();
         let by = |name: &str| Settings { model: Some(name.to_owned()), ..Settings::default() };
         let of = |mine, theirs| prior(&head, mine, theirs).model();
         let none = Settings::default;

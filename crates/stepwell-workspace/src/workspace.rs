@@ -12,8 +12,7 @@ use stepwell::model::IdFormat;
 use stepwell::sessions::Deps;
 use stepwell::sqlite::Access;
 use stepwell::{Remedy, Stepwell, Store};
-use stepwell_files::worktree::SubagentRecord;
-use stepwell_files::worktree::WorktreeRef;
+use stepwell_files::worktree::{WorktreeRef, worktrees_of};
 use stepwell_postgres::Address;
 
 use crate::config::{Config, IdStyle, Override};
@@ -167,7 +166,7 @@ impl Workspace {
     /// If there is no such folder.
     pub fn session_folder(&self, session: Option<&Head>) -> Result<PathBuf> {
         if let Some(head) = session
-            && let Some(worktrees) = SubagentRecord::worktrees(head)
+            && let Some(worktrees) = worktrees_of(head)
         {
             let folder = worktrees.iter().find_map(|worktree| worktree.folder(&self.place.store));
             return folder.ok_or_else(|| without_worktree(head, &worktrees));

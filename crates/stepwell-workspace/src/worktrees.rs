@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 
 use stepwell::error::Listing;
 use stepwell::log::Head;
-use stepwell::model::Origin;
+use stepwell::model::{Origin, Subagent};
 use stepwell::store::query::Query;
 use stepwell::{Remedy, Session, SessionId, SessionInfo, Status, Stepwell};
-use stepwell_files::worktree::SubagentRecord;
-use stepwell_files::worktree::{Worktree, WorktreeRef, all};
+use stepwell_files::worktree::{Worktree, WorktreeRef, all, worktrees_of};
 use stepwell_wire::WorktreeState;
 
 use crate::error::{Error, Result};
@@ -101,9 +100,9 @@ pub fn subagent_worktrees(workspace: &Workspace, well: &Stepwell) -> Result<Vec<
         {
             continue;
         }
-        let record = session.as_ref().and_then(|it| SubagentRecord::of(&it.head));
+        let record = session.as_ref().and_then(|it| it.head.facts.subagent.as_deref());
         let worktree = Worktree::of(&root, &store, &id);
-        let base = record.as_ref().and_then(|record| record.base.clone());
+        let base = record.and_then(|record| record.base.clone());
         // Whoever likes the name may have a branch of it: one that no subagent's session made,
         // and that has no worktree in the store, is the user's own.
         if base.is_none() && !worktree.path.exists() {
@@ -111,11 +110,11 @@ pub fn subagent_worktrees(workspace: &Workspace, well: &Stepwell) -> Result<Vec<
         }
         // If git cannot find it again, its state says so.
         let _ = worktree.find_again();
-        let ended = record.as_ref().and_then(|record| record.outcome.as_ref());
+        let ended = record.and_then(|record| record.outcome.as_ref());
         let state = worktree.state(base.as_deref(), ended);
         let lodgers = lodgers.remove(&id).unwrap_or_default();
         let used_by = match &session {
-            Some(session) => waited_for(well, session, record.as_ref())?,
+            Some(session) => waited_for(well, session, record)?,
             None => None,
         };
         let used_by = used_by.or_else(|| lodgers.iter().find_map(goes_on));
@@ -136,7 +135,7 @@ fn lodgers(well: &Stepwell) -> Result<Lodgers> {
     let mut lodgers = Lodgers::new();
     for info in well.sessions(Query::default()) {
         let info = info?;
-        for worktree in SubagentRecord::worktrees(&info.head).unwrap_or_default() {
+        for worktree in worktrees_of(&info.head).unwrap_or_default() {
             lodgers.entry(worktree.worktree).or_default().push(info.clone());
         }
     }
@@ -147,7 +146,7 @@ fn lodgers(well: &Stepwell) -> Result<Lodgers> {
 fn waited_for(
     well: &Stepwell,
     session: &SessionInfo,
-    record: Option<&SubagentRecord>,
+    record: Option<&Subagent>,
 ) -> Result<Option<WorktreeUser>> {
     let Some(parent) = session.head.origin.parent() else { return Ok(None) };
     if record.is_some_and(|record| record.outcome.is_some()) {
@@ -168,7 +167,7 @@ fn goes_on(session: &SessionInfo) -> Option<WorktreeUser> {
     let (head, at_work) = (&session.head, session.held.is_some());
     let unfinished = match head.origin {
         Origin::Subagent { .. } => {
-            let ended = SubagentRecord::of(head).is_some_and(|record| record.outcome.is_some());
+            let ended = head.facts.subagent.as_ref().is_some_and(|record| record.outcome.is_some());
             ended && matches!(head.status, Status::Interrupted | Status::Paused)
         }
         Origin::Root | Origin::Fork { .. } => !has_ended(head.status),
@@ -255,8 +254,8 @@ fn elsewhere(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<Opti
 /// # Errors
 /// If it cannot be brought back here.
 pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> Result<()> {
-    let Some(record) = SubagentRecord::of(head) else { return Ok(()) };
-    let worktrees = SubagentRecord::worktrees(head).unwrap_or_default();
+    let Some(record) = head.facts.subagent.as_deref() else { return Ok(()) };
+    let worktrees = worktrees_of(head).unwrap_or_default();
     let is_there = |worktree: &&WorktreeRef| worktree.folder(&workspace.place.store).is_some();
     let Some(worktree) = worktrees.iter().find(is_there).or(worktrees.last()) else {
         return Ok(());
@@ -274,8 +273,8 @@ pub fn restore_worktree(well: &Stepwell, head: &Head, workspace: &Workspace) -> 
         let remedy = Remedy::ResumeThere { session, root: there, store };
         return Err(Error::invalid(why).helped_by(remedy));
     }
-    let brought = match record.outcome.filter(|_| removed && !worktree.has_branch()) {
-        Some(outcome) => worktree.make_again(&outcome),
+    let brought = match record.outcome.as_ref().filter(|_| removed && !worktree.has_branch()) {
+        Some(outcome) => worktree.make_again(outcome),
         None => worktree.restore(),
     };
     brought.map_err(|why| {
@@ -302,7 +301,7 @@ pub fn remove_finished_worktrees(workspace: &Workspace, well: &Stepwell, resumed
             return workspace.notices.tell(Notice::warning(what, &error));
         }
     };
-    let needed = resumed.and_then(SubagentRecord::worktrees).unwrap_or_default();
+    let needed = resumed.and_then(worktrees_of).unwrap_or_default();
     let is_needed =
         |site: &SubagentWorktree| needed.iter().any(|worktree| worktree.worktree == site.id);
     for site in sites.iter().filter(|site| site.is_done() && !is_needed(site)) {

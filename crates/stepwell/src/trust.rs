@@ -322,11 +322,10 @@ pub struct Weighed {
 
 impl Weighed {
     /// The session's mode, unless its user names another now: the one they last chose, else their
-    /// `usual` one. Others can make it stricter, and so can `before`: the mode in the metadata of a
-    /// session that has no settings.
+    /// `usual` one. Others can only make it stricter.
     #[must_use]
-    pub fn mode(&self, usual: Mode, before: Option<Mode>) -> Mode {
-        let chosen = self.mine.mode.unwrap_or_else(|| usual.min(before.unwrap_or(usual)));
+    pub fn mode(&self, usual: Mode) -> Mode {
+        let chosen = self.mine.mode.unwrap_or(usual);
         chosen.min(self.theirs.mode.unwrap_or(chosen))
     }
 

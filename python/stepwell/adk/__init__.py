@@ -5,6 +5,7 @@ from stepwell.adk import StepwellSessionService
 Runner(agent=agent, app_name="app", session_service=StepwellSessionService(".stepwell"))
 """
 
+from stepwell._names import presented
 from stepwell.adk._artifacts import StepwellArtifactService
 from stepwell.adk._events import to_message
 from stepwell.adk._memory import StepwellMemoryService
@@ -18,3 +19,5 @@ __all__ = [
     "copy_sessions",
     "to_message",
 ]
+
+presented(globals(), __all__)

@@ -9,7 +9,7 @@ from typing import Any
 from google.adk.events.event import Event
 from google.genai import types
 
-from stepwell._types import JsonObject, Message
+from stepwell.types import JsonObject, Message
 
 
 def to_message(item: Any) -> Message | None:

@@ -13,9 +13,9 @@ from google.adk.memory.memory_entry import MemoryEntry
 from google.genai import types
 
 from stepwell._async import run
-from stepwell._types import Hit
 from stepwell._well import Well, well_of
 from stepwell.adk._sessions import SYSTEM, app_scope
+from stepwell.types import Hit
 
 if TYPE_CHECKING:
     from google.adk.events.event import Event
@@ -72,4 +72,4 @@ class StepwellMemoryService(BaseMemoryService):
             return None
         role = "user" if body["role"] == "user" else "model"
         content = types.Content(role=role, parts=said)
-        return MemoryEntry(content=content, author=body["role"], timestamp=events[0].at)
+        return MemoryEntry(content=content, author=body["role"], timestamp=events[0].at.isoformat())

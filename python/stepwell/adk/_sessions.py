@@ -26,16 +26,16 @@ from google.adk.sessions.state import State
 
 from stepwell import _core
 from stepwell._async import run
-from stepwell._continue import continuation
+from stepwell._continue import hand_over
 from stepwell._items import ItemLog
 from stepwell._keyed import Keyed
 from stepwell._names import joined
 from stepwell._names import session_id as name_of
-from stepwell._types import JsonObject
 from stepwell._well import Session as StoredSession
 from stepwell._well import Well, dumps, well_of
 from stepwell.adk._events import from_messages, to_message
 from stepwell.errors import AbsentError, ConflictError
+from stepwell.types import JsonObject
 
 SYSTEM = "adk"
 _LONGEST_KEY = 600
@@ -153,28 +153,31 @@ class StepwellSessionService(BaseSessionService):
 
     def _list(self, app_name: str, user_id: str | None) -> list[Session]:
         front = app_scope(app_name)
-        scope: JsonObject = {"scope_prefix": front}
+        query: JsonObject = {"source": SYSTEM, "scope_prefix": front}
         if user_id is not None:
-            scope = {"scope": front + quote(user_id, safe="")}
+            query = {"source": SYSTEM, "scope": front + quote(user_id, safe="")}
+        # All of them in one call: to ask for each costs more than to read it.
+        first, end = f"{SYSTEM}/session/", f"{SYSTEM}/state0"
         found: list[Session] = []
         shared: dict[str, dict[str, Any]] = {}
-        for info in self.well.sessions(source=SYSTEM, **scope):
-            keyed = Keyed(self.well, info.id, SYSTEM, info.source_id or "")
-            begun = keyed.get("session", "now")
+        for listed in json.loads(self.well.core.listed(dumps(query), first, end, "foreign")):
+            # Of records with one key the last one counts; an erased one says nothing.
+            kept = {key: json.loads(data) for key, data in listed["records"] if data}
+            begun = kept.pop(f"{SYSTEM}/session/now", None)
             if begun is None:
                 continue
-            user = begun.value["user"]
+            user = begun["user"]
             if user not in shared:
                 shared[user] = self._shared_state(app_name, user)
-            last = self._log(keyed).newest(1)
+            state = {it["name"]: it["value"] for it in kept.values()}
             session = Session(
-                id=begun.value["id"],
+                id=begun["id"],
                 app_name=app_name,
                 user_id=user,
-                state=self._state(keyed) | copy.deepcopy(shared[user]),
-                last_update_time=last[0].item["timestamp"] if last else begun.value["time"],
+                state=state | copy.deepcopy(shared[user]),
+                last_update_time=last_update(begun, listed["last"]),
             )
-            session._storage_update_marker = str(info.seq)
+            session._storage_update_marker = str(listed["seq"])
             found.append(session)
         return sorted(found, key=lambda it: (it.last_update_time, it.user_id, it.id))
 
@@ -243,8 +246,7 @@ class StepwellSessionService(BaseSessionService):
         keyed = self._keyed(session.app_name, session.user_id, session.id.strip())
         log = self._log(keyed)
         item = json.loads(event.model_dump_json(exclude_none=True))
-        text = dumps(item)
-        id = _core.derived_id(f"{event.id}\0{text}".encode())
+        id = event_id(event, item)
         try:
             if self.well.core.event(keyed.session, id) is not None:
                 return False
@@ -311,11 +313,45 @@ class StepwellSessionService(BaseSessionService):
         session_id: str | None = None,
         author: str = "agent",
     ) -> Session:
-        """A session that goes on with a conversation that any framework began."""
-        made = await self.create_session(app_name=app_name, user_id=user_id, session_id=session_id)
-        for event in from_messages(await run(continuation, session), author):
-            await self.append_event(made, event)
+        """A session that goes on with a conversation that any framework began. Called again, it
+        takes over what came since.
+
+        A `ConflictError`, if it has messages of its own that did not come from there.
+        """
+        who: Any = {"app_name": app_name, "user_id": user_id}
+        id = (session_id or "").strip() or str(uuid.uuid4())
+        if await self.get_session(**who, session_id=id) is None:
+            await self.create_session(**who, session_id=id)
+        await run(self._take_over, session, self._keyed(app_name, user_id, id), author)
+        made = await self.get_session(**who, session_id=id)
+        if made is None:
+            raise SessionNotFoundError(f"Session {id} was deleted while it was made.")
         return made
+
+    def _take_over(self, source: StoredSession, keyed: Keyed, author: str) -> None:
+        log = self._log(keyed)
+        last = log.last_seq()
+        target = StoredSession(self.well, keyed.session)
+        taken = hand_over(source, target, log.last_item())
+        events: list[JsonObject] = []
+        for made in from_messages(taken.messages, author):
+            item = json.loads(made.model_dump_json(exclude_none=True))
+            events += log.events_of(item, id=event_id(made, item))
+        if events:
+            log.append([*events, *taken.lineage], expected=last)
+
+
+def event_id(event: Event, item: JsonObject) -> str:
+    """The name under which an event is kept, so that it is kept once."""
+    return _core.derived_id(f"{event.id}\0{dumps(item)}".encode())
+
+
+def last_update(begun: JsonObject, last: JsonObject | None) -> float:
+    """When a session's last event was; before there is one, when it began."""
+    time: float = begun["time"]
+    if last is not None and last["body"].get("about") != "session":
+        time = json.loads(last["body"]["data"]).get("timestamp", time)
+    return time
 
 
 def app_scope(app_name: str) -> str:

@@ -11,7 +11,7 @@ from agent_framework import HistoryProvider
 from agent_framework import Message as ChatMessage
 
 from stepwell._async import run
-from stepwell._continue import continuation
+from stepwell._continue import hand_over
 from stepwell._items import ItemLog
 from stepwell._names import session_id as name_of
 from stepwell._well import Session, Well, well_of
@@ -60,12 +60,25 @@ class StepwellHistoryProvider(HistoryProvider):
         **kwargs: Any,
     ) -> None:
         """Keeps messages, all or none."""
-        items = [json.loads(json.dumps(it.to_dict(), default=str)) for it in messages]
+        items = items_of(messages)
         if items:
             await run(self._log(session_id).add, items)
 
     async def continuing(self, session: Session, session_id: str) -> None:
-        """Begins a session with a conversation that any framework began."""
-        messages = from_messages(await run(continuation, session))
-        if not await run(self._log(session_id).newest, 1):
-            await self.save_messages(session_id, messages)
+        """Begins a session with a conversation that any framework began. Called again, it takes
+        over what came since.
+
+        A `ConflictError`, if it has messages of its own that did not come from there.
+        """
+        await run(self._take_over, session, session_id)
+
+    def _take_over(self, session: Session, session_id: str) -> None:
+        log = self._log(session_id)
+        taken = hand_over(session, self.session(session_id), log.last_item())
+        if taken.messages:
+            log.add(items_of(from_messages(taken.messages)), behind=taken.lineage)
+
+
+def items_of(messages: Sequence[ChatMessage]) -> list[Any]:
+    """Messages as they are kept."""
+    return [json.loads(json.dumps(it.to_dict(), default=str)) for it in messages]

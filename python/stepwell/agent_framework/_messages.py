@@ -9,7 +9,7 @@ from typing import Any
 from agent_framework import Content
 from agent_framework import Message as ChatMessage
 
-from stepwell._types import JsonObject, Message
+from stepwell.types import JsonObject, Message
 
 
 def to_message(item: Any) -> Message | None:

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-from stepwell._types import JsonObject, Message, now
+from stepwell.types import JsonObject, Message, now
 
 
 def to_message(entry: Any) -> Message | None:
@@ -77,10 +77,11 @@ def _usage(usage: Any) -> JsonObject | None:
     }
 
 
-def from_messages(messages: Iterable[Message], session_id: str) -> list[JsonObject]:
-    """A transcript, out of a conversation that any framework kept."""
+def from_messages(
+    messages: Iterable[Message], session_id: str, parent: str | None = None
+) -> list[JsonObject]:
+    """A transcript, out of a conversation that any framework kept; `parent` is the line before."""
     entries: list[JsonObject] = []
-    parent = None
     for message in messages:
         if message.role == "system":
             continue

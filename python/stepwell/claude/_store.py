@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from claude_agent_sdk import fold_session_summary
@@ -20,13 +20,13 @@ from claude_agent_sdk.types import (
 
 from stepwell import _core
 from stepwell._async import run
-from stepwell._continue import continuation
+from stepwell._continue import alternating, hand_over
 from stepwell._items import ItemLog
 from stepwell._names import session_id as name_of
-from stepwell._types import SessionInfo, record
 from stepwell._well import Session, Well, dumps, well_of
 from stepwell.claude._entries import from_messages, to_message
 from stepwell.errors import AbsentError, ConflictError
+from stepwell.types import JsonObject, SessionInfo, record
 
 SYSTEM = "claude"
 _SUMMARY = f"{SYSTEM}/summary/now"
@@ -90,7 +90,12 @@ class StepwellSessionStore(SessionStore):
         if entries:
             await run(self._append, key, entries)
 
-    def _append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
+    def _append(
+        self,
+        key: SessionKey,
+        entries: list[SessionStoreEntry],
+        lineage: Sequence[JsonObject] = (),
+    ) -> None:
         log = self._log(key)
         if key.get("subpath"):
             # What a subagent said goes with the session that started it.
@@ -105,7 +110,7 @@ class StepwellSessionStore(SessionStore):
             if not events:
                 return
             try:
-                log.append(events, expected=last or None, items=new)
+                log.append([*events, *lineage], expected=last or None, items=new)
                 return
             except ConflictError:
                 # Another process wrote: some of these may be there now.
@@ -166,11 +171,18 @@ class StepwellSessionStore(SessionStore):
         return [it.source_id or "" for it in found]
 
     def continuing(self, session: Session, key: SessionKey) -> SessionKey:
-        """Begins a transcript with a conversation that any framework began, to be resumed."""
+        """Begins a transcript with a conversation that any framework began, to be resumed. Called
+        again, it takes over what came since.
+
+        A `ConflictError`, if it has messages of its own that did not come from there.
+        """
         log = self._log(key)
-        entries = from_messages(continuation(session), key["session_id"])
-        if entries and not log.newest(1):
-            self._append(key, entries)  # type: ignore[arg-type]
+        taken = hand_over(session, self.session(key), log.last_item())
+        if taken.messages:
+            kept = log.newest(1)
+            parent = kept[0].item.get("uuid") if kept else None
+            entries: Any = from_messages(alternating(taken.messages), key["session_id"], parent)
+            self._append(key, entries, taken.lineage)
         return key
 
 
@@ -200,5 +212,4 @@ def event_id(entry: SessionStoreEntry) -> str | None:
 
 def milliseconds(info: SessionInfo) -> int:
     """When a session was last written to."""
-    when = datetime.datetime.fromisoformat(info.updated_at.replace("Z", "+00:00"))
-    return int(when.timestamp() * 1000)
+    return int(info.updated_at.timestamp() * 1000)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from langchain_core.messages import (
@@ -16,7 +17,7 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from stepwell._types import JsonObject, Message
+from stepwell.types import JsonObject, Message
 
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 
@@ -90,34 +91,43 @@ def _usage(message: AIMessage) -> JsonObject | None:
     return usage
 
 
-def from_messages(messages: Iterable[Message]) -> list[BaseMessage]:
-    """A conversation for a graph, out of one that any framework kept."""
+def from_messages(messages: Iterable[Message], source: str) -> list[BaseMessage]:
+    """A conversation for a graph, out of one that any framework kept. Each message is named by its
+    place in `source`: a graph that is given it twice has it once."""
     made: list[BaseMessage] = []
+    places: Counter[int] = Counter()
     for message in messages:
-        text = "\n".join(part["text"]["text"] for part in message.parts if "text" in part)
-        if message.role == "assistant":
-            calls: list[Any] = []
-            for call in message.calls:
-                try:
-                    arguments = json.loads(call["arguments"] or "{}")
-                except ValueError:
-                    arguments = {"input": call["arguments"]}
-                if not isinstance(arguments, dict):
-                    arguments = {"input": arguments}
-                calls.append({"id": call["id"], "name": call["name"], "args": arguments})
-            made.append(AIMessage(content=text, tool_calls=calls))
-        elif message.role == "tool":
-            for part in message.parts:
-                if "tool_result" in part:
-                    result = part["tool_result"]
-                    status = "error" if result.get("is_error") else "success"
-                    made.append(
-                        ToolMessage(
-                            content=result["text"], tool_call_id=result["call_id"], status=status
-                        )
-                    )
-        elif message.role == "system":
-            made.append(SystemMessage(content=text))
-        else:
-            made.append(HumanMessage(content=text))
+        for it in _from_message(message):
+            # Results of several calls are one message here, and some stand for what is missing.
+            number = places[message.seq]
+            it.id = f"{source}@{message.seq}" + (f".{number}" if number else "")
+            places[message.seq] += 1
+            made.append(it)
     return made
+
+
+def _from_message(message: Message) -> Iterator[BaseMessage]:
+    text = "\n".join(part["text"]["text"] for part in message.parts if "text" in part)
+    if message.role == "assistant":
+        calls: list[Any] = []
+        for call in message.calls:
+            try:
+                arguments = json.loads(call["arguments"] or "{}")
+            except ValueError:
+                arguments = {"input": call["arguments"]}
+            if not isinstance(arguments, dict):
+                arguments = {"input": arguments}
+            calls.append({"id": call["id"], "name": call["name"], "args": arguments})
+        yield AIMessage(content=text, tool_calls=calls)
+    elif message.role == "tool":
+        for part in message.parts:
+            if "tool_result" in part:
+                result = part["tool_result"]
+                status = "error" if result.get("is_error") else "success"
+                yield ToolMessage(
+                    content=result["text"], tool_call_id=result["call_id"], status=status
+                )
+    elif message.role == "system":
+        yield SystemMessage(content=text)
+    else:
+        yield HumanMessage(content=text)

@@ -16,8 +16,8 @@ import re
 import zlib
 from collections.abc import Sequence
 
-from stepwell._types import JsonObject
 from stepwell._well import dumps
+from stepwell.types import JsonObject
 
 _FIRST = (
     "\xbclangchain_core.messages.system\xadSystemMessage\xabChatMessage\xacAIMessageChunk"

@@ -20,12 +20,12 @@ from typing import Any, TypedDict
 
 from langgraph.checkpoint.base import DeltaChannelHistory
 
-from stepwell._types import JsonObject, digest_bytes, digest_text, record
 from stepwell.errors import AbsentError, ConflictError
 from stepwell.langgraph._packing import name_of, packed, unpacked
 from stepwell.langgraph._reading import SEPARATOR, Found, Reading, Row, after, gone, key_of
 from stepwell.langgraph._site import Site
 from stepwell.langgraph._values import CHAIN, NODE, SYSTEM, Part, Ref, Segment, named, named_by
+from stepwell.types import JsonObject, digest_bytes, digest_text, record
 
 
 class History(TypedDict, total=False):

@@ -14,11 +14,11 @@ from typing import Any
 
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
-from stepwell._types import JsonObject, event
 from stepwell._well import Well
 from stepwell.errors import AbsentError
 from stepwell.langgraph._reading import Reading
 from stepwell.langgraph._values import Namespace, Ref
+from stepwell.types import JsonObject, event
 
 NULL_TASK = "00000000-0000-0000-0000-000000000000"
 """The task of what was given to the graph. Which question that answers, a task says later."""

@@ -19,7 +19,6 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.types import ERROR, INTERRUPT
 
 from stepwell import _core
-from stepwell._types import JsonObject
 from stepwell.errors import AbsentError
 from stepwell.langgraph._packing import DICTIONARIES, unpacked
 from stepwell.langgraph._site import Site
@@ -36,6 +35,7 @@ from stepwell.langgraph._values import (
     load,
     named,
 )
+from stepwell.types import JsonObject
 
 SEPARATOR = "\x1f"
 """Stands between a namespace and a checkpoint's id."""

@@ -28,10 +28,10 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from stepwell._async import run
 from stepwell._continue import continuation
-from stepwell._types import record
 from stepwell._well import Session, Well, well_of
 from stepwell.errors import AbsentError, ConflictError, InvalidError
 from stepwell.langgraph import _prune
+from stepwell.langgraph._continue import Continuing
 from stepwell.langgraph._messages import from_messages
 from stepwell.langgraph._questions import asks_or_answers, told, unanswered
 from stepwell.langgraph._reading import (
@@ -47,6 +47,7 @@ from stepwell.langgraph._site import Site, memory_of
 from stepwell.langgraph._transcript import task_of
 from stepwell.langgraph._values import SYSTEM, Attachments, Namespace, Ref
 from stepwell.langgraph._writing import Writing
+from stepwell.types import record
 
 _QUESTIONS = "\0questions"
 """The key of the lock for the questions of a whole thread, in place of a namespace."""
@@ -130,10 +131,16 @@ class StepwellSaver(BaseCheckpointSaver[Any]):
             return f"{int(current.split('.')[0]) + 1:032}.0"
         return 1 if current is None else int(current) + 1
 
-    def continuing(self, session: Session) -> Sequence[BaseMessage]:
+    def continuing(self, session: Session, thread_id: str | None = None) -> Sequence[BaseMessage]:
         """The messages of a conversation that any framework began, as input for a graph:
-        `graph.invoke({"messages": saver.continuing(session)}, config)`."""
-        return from_messages(continuation(session))
+        `graph.invoke({"messages": saver.continuing(session, "1")}, config)`.
+
+        With `thread_id`, only those that the thread does not have yet, and the thread records
+        where they came from. A `ConflictError`, if it has messages that did not come from there.
+        """
+        if thread_id is None:
+            return from_messages(continuation(session), session.id)
+        return Continuing(self._site, session, thread_id).messages(self.get_tuple)
 
     # Reading.
 

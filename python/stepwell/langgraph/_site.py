@@ -13,10 +13,10 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from stepwell._names import session_id
-from stepwell._types import JsonObject
 from stepwell._well import Well
 from stepwell.errors import AbsentError, ConflictError
 from stepwell.langgraph._values import SYSTEM, ListState, Namespace
+from stepwell.types import JsonObject
 
 _CACHE_BYTES = 64 << 20
 """So many bytes of lists are remembered, so that what was put here is not read again."""

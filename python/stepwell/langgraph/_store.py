@@ -27,9 +27,9 @@ from langgraph.store.base import (
 
 from stepwell._async import run
 from stepwell._names import escaped, joined, session_id, unescaped
-from stepwell._types import JsonObject, record
 from stepwell._well import Well, well_of
 from stepwell.errors import AbsentError, InvalidError
+from stepwell.types import JsonObject, record
 
 SYSTEM = "langgraph-store"
 _SEP = "\x1f"

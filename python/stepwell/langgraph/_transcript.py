@@ -12,9 +12,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, convert_to_messag
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
 from stepwell import _core
-from stepwell._types import JsonObject, Message, event
 from stepwell._well import dumps
 from stepwell.langgraph._messages import to_message
+from stepwell.types import JsonObject, Message, event
 
 _LANE_BYTES = 128
 

@@ -30,9 +30,9 @@ from typing import Any
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from stepwell import _core
-from stepwell._types import JsonObject, record
 from stepwell._well import dumps
 from stepwell.langgraph._packing import as_bytes, as_text, name_of, packed
+from stepwell.types import JsonObject, record
 
 SYSTEM = "langgraph"
 

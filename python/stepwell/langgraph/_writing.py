@@ -9,7 +9,6 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import ChannelVersions, Checkpoint
 from langgraph.checkpoint.serde.types import _DeltaSnapshot
 
-from stepwell._types import JsonObject, event, record
 from stepwell.langgraph._prune import history, loaded, whole
 from stepwell.langgraph._questions import went_on
 from stepwell.langgraph._reading import SEPARATOR, Reading, place
@@ -32,6 +31,7 @@ from stepwell.langgraph._values import (
     plain_rest,
     put_list,
 )
+from stepwell.types import JsonObject, event, record
 
 
 class Writing:

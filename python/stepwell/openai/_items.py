@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from stepwell._types import JsonObject, Message
+from stepwell.types import JsonObject, Message
 
 _ROLES = {"user": "user", "assistant": "assistant", "system": "system", "developer": "system"}
 

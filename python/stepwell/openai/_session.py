@@ -14,13 +14,13 @@ from agents.memory.session_settings import (
 )
 
 from stepwell._async import run, start
-from stepwell._continue import continuation
+from stepwell._continue import hand_over
 from stepwell._items import ItemLog
 from stepwell._names import session_id as name_of
-from stepwell._types import event
 from stepwell._well import Session, Well, well_of
 from stepwell.errors import ConflictError
 from stepwell.openai._items import from_messages, to_message
+from stepwell.types import event
 
 SYSTEM = "openai"
 
@@ -61,11 +61,15 @@ class StepwellSession(SessionABC):
     def continuing(
         cls, session: Session, session_id: str | None = None, **options: Any
     ) -> StepwellSession:
-        """A session that goes on with a conversation that any framework began."""
+        """A session that goes on with a conversation that any framework began. Called again, it
+        takes over what came since.
+
+        A `ConflictError`, if it has messages of its own that did not come from there.
+        """
         made = cls(session_id or session.id, session.well, **options)
-        items = from_messages(continuation(session))
-        if items and not made._log.newest(1):
-            made._log.add(items)
+        taken = hand_over(session, made.session, made._log.last_item())
+        if taken.messages:
+            made._log.add(from_messages(taken.messages), behind=taken.lineage)
         return made
 
     async def get_items(self, limit: int | None = None) -> list[Any]:

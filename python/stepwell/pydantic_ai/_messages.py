@@ -21,7 +21,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from stepwell._types import JsonObject, Message
+from stepwell.types import JsonObject, Message
 
 
 def to_messages(message: ModelMessage) -> list[Message]:

@@ -17,14 +17,14 @@ from pydantic_ai.conversation_store import (
 )
 
 from stepwell._async import run
-from stepwell._continue import continuation
+from stepwell._continue import hand_over
 from stepwell._items import filled, hollow, texts_of
 from stepwell._keyed import Entry, Keyed
 from stepwell._names import session_id as name_of
-from stepwell._types import JsonObject, event
 from stepwell._well import Session, Well, well_of
 from stepwell.errors import AbsentError, ConflictError, InvalidError
 from stepwell.pydantic_ai._messages import as_json, from_messages, of_json, to_messages
+from stepwell.types import JsonObject, event
 
 SYSTEM = "pydantic-ai"
 _RECORD: TypeAdapter[ConversationRecord] = TypeAdapter(ConversationRecord)
@@ -260,11 +260,24 @@ class StepwellConversationStore(ConversationStore):
     async def continuing(
         self, session: Session, conversation_id: str | None = None, **fields: Any
     ) -> Conversation:
-        """A conversation that goes on with one that any framework began."""
-        messages = from_messages(await run(continuation, session))
-        made = Conversation(messages=messages, conversation_id=conversation_id or session.id)
-        await self.save(made, **fields)
+        """A conversation that goes on with one that any framework began. Called again, it takes
+        over what came since.
+
+        A `ConflictError`, if it has messages of its own that did not come from there.
+        """
+        id = conversation_id or session.id
+        made = await self.load(id) or Conversation(messages=[], conversation_id=id)
+        target = self.session(id)
+        last = await run(self._last_entry, id) if made.messages else 0
+        taken = await run(hand_over, session, target, last)
+        if taken.messages:
+            made.messages = [*made.messages, *from_messages(taken.messages)]
+            await self.save(made, **fields)
+            await run(self.well.append, target.id, taken.lineage)
         return made
+
+    def _last_entry(self, id: str) -> int:
+        return max((it.seq for it in self._keyed(id).every("entry")), default=0)
 
 
 def scope_of(scope: str) -> str:

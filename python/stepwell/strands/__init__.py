@@ -6,6 +6,7 @@ Agent(session_manager=StepwellSessionManager("s1", ".stepwell"))
 Agent(session_manager=SnapshotSessionManager("s1", storage=StepwellStorage(".stepwell")))
 """
 
+from stepwell._names import presented
 from stepwell.strands._messages import from_messages, to_message
 from stepwell.strands._repository import StepwellRepository, StepwellSessionManager
 from stepwell.strands._storage import StepwellStorage
@@ -17,3 +18,5 @@ __all__ = [
     "from_messages",
     "to_message",
 ]
+
+presented(globals(), __all__)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from stepwell._types import JsonObject, Message
+from stepwell.types import JsonObject, Message
 
 
 def to_message(message: Any, lane: str = "main") -> Message | None:

@@ -10,15 +10,15 @@ from strands.session.session_repository import SessionRepository
 from strands.types.exceptions import SessionException
 from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
 
-from stepwell._continue import continuation
+from stepwell._continue import alternating, hand_over
 from stepwell._items import filled, hollow, texts_of
 from stepwell._keyed import Entry, Keyed
 from stepwell._names import escaped
 from stepwell._names import session_id as name_of
-from stepwell._types import JsonObject, Message
 from stepwell._well import Session as StoredSession
 from stepwell._well import Well, well_of
 from stepwell.strands._messages import from_messages, to_message
+from stepwell.types import JsonObject, Message
 
 SYSTEM = "strands"
 _SEP = "\x1f"
@@ -115,6 +115,23 @@ class StepwellRepository(SessionRepository):
             for it in entries
         ]
 
+    def take_over(self, source: StoredSession, session_id: str, agent_id: str) -> None:
+        """Gives an agent what it lacks of a conversation that any framework began."""
+        keyed = self._keyed(session_id)
+        before = keyed.every("message", f"{escaped(agent_id)}{_SEP}")
+        target = StoredSession(self.well, keyed.session)
+        taken = hand_over(source, target, before[-1].seq if before else 0)
+        events: list[JsonObject] = []
+        if keyed.get("agent", agent_id) is None:
+            manager = {"__name__": "SlidingWindowConversationManager", "removed_message_count": 0}
+            agent = SessionAgent(agent_id, {}, manager)
+            events.append(keyed.record("agent", agent_id, agent.to_dict()))
+        first = int(before[-1].key.rsplit(_SEP, 1)[1]) + 1 if before else 0
+        for index, message in enumerate(from_messages(alternating(taken.messages)), first):
+            events += self._events(keyed, agent_id, SessionMessage.from_message(message, index))
+        if events:
+            keyed.write([*events, *taken.lineage])
+
     def read_message(
         self, session_id: str, agent_id: str, message_id: int, **kwargs: Any
     ) -> SessionMessage | None:
@@ -198,16 +215,14 @@ class StepwellSessionManager(RepositorySessionManager):
         agent_id: str = "default",
         **options: Any,
     ) -> StepwellSessionManager:
-        """A session manager that goes on with a conversation that any framework began."""
+        """A session manager that goes on with a conversation that any framework began. Called
+        again, it takes over what came since.
+
+        A `ConflictError`, if the agent has messages of its own that did not come from there.
+        """
         name = session_id or session.id
         repository = StepwellRepository(session.well)
         if repository.read_session(name) is None:
             repository.create_session(Session(name, SessionType.AGENT))
-        if repository.read_agent(name, agent_id) is None:
-            manager = {"__name__": "SlidingWindowConversationManager", "removed_message_count": 0}
-            repository.create_agent(name, SessionAgent(agent_id, {}, manager))
-            for index, message in enumerate(from_messages(continuation(session))):
-                repository.create_message(
-                    name, agent_id, SessionMessage.from_message(message, index)
-                )
+        repository.take_over(session, name, agent_id)
         return cls(name, session.well, **options)

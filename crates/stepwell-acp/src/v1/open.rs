@@ -86,7 +86,7 @@ impl Open {
 
     /// Tells which commands there are.
     pub(super) fn tell_commands(&self, client: &Client) {
-        let command = |command: &stepwell_workspace::slash::SlashCommand| {
+        let command = |command: &stepwell_runtime::command::SlashCommand| {
             let mut one = json!({"name": command.name, "description": command.help});
             if !command.arguments.is_empty() {
                 one["input"] = json!({"hint": command.arguments});

@@ -1,10 +1,10 @@
-//! Context: how large the conversation is, when it must shrink, what goes, and what stands
-//! in its place.
+//! Context: the size of the conversation, when it must shrink, which messages go, and the summary
+//! that replaces them.
 //!
-//! [`window`] is what the model is shown, folded from the log; [`tokens`] counts it;
-//! [`plan`] decides what goes; [`summary`] asks for what stands in its place and reads the
-//! answer. All of it is pure; the driver asks the model and records one `compacted` event,
-//! so that a compaction is done as a whole or not at all.
+//! [`window`] holds the messages for the model, folded from the log; [`tokens`] counts them;
+//! [`plan`] selects what goes; [`summary`] asks a model for a summary and reads its answer. All of
+//! it is pure. The driver asks the model and records one `compacted` event, so that a compaction
+//! happens completely or not at all.
 
 pub mod plan;
 pub mod summary;
@@ -19,57 +19,57 @@ use plan::{Keep, Room, Why};
 use tokens::{Calibration, Counter, Family};
 use window::Window;
 
-/// How a run deals with its context. It does not change while it runs.
+/// How a run manages its context. It does not change while the run works.
 #[derive(Clone)]
 pub struct Context {
-    /// How many tokens fit the model, in both directions; absent, any number does.
+    /// The model's context length in tokens, input and output; `None` if unlimited.
     pub length: Option<u64>,
-    /// How the model cuts text into tokens.
+    /// The tokenizer family of the model.
     pub family: Family,
-    /// What was learned about that from its provider.
+    /// The learned correction of our token counts.
     pub calibration: Calibration,
-    /// When the window shrinks.
+    /// When the conversation shrinks.
     pub policy: Policy,
-    /// Who writes summaries; absent, nobody does.
+    /// Writes summaries; `None` for truncation without summaries.
     pub summariser: Option<Summariser>,
 }
 
-/// When the window shrinks, and to what.
+/// When the conversation shrinks, and how far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Does it shrink by itself before it no longer fits?
+    /// Compact automatically, before the context is full?
     pub auto: bool,
-    /// Tokens that are left free for what comes.
+    /// Tokens that stay free.
     pub buffer: u64,
-    /// Tokens of the newest that stay as they are.
+    /// Tokens of the newest messages that stay verbatim.
     pub keep: u64,
-    /// Are old messages left out without a summary, once there are many?
+    /// Are old messages dropped without a summary above a number of messages?
     pub truncates: bool,
-    /// How many are many, and how many stay then.
+    /// The limits of that truncation.
     pub truncation: Truncation,
 }
 
-/// How many messages are many.
+/// Limits of a truncation, in messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Truncation {
-    /// More than these.
+    /// Truncates above this number.
     pub above: usize,
-    /// So many stay.
+    /// This many stay.
     pub keep: usize,
 }
 
 /// Writes summaries.
 #[derive(Clone)]
 pub struct Summariser {
-    /// The provider of the model that writes them.
+    /// The provider of the summarising model.
     pub provider: Arc<dyn Provider>,
-    /// Which of its models.
+    /// The model's name at that provider.
     pub model: String,
-    /// What tokens cost there.
+    /// What its tokens cost.
     pub cost: Cost,
-    /// How many tokens fit it; absent, any number does.
+    /// Its context length in tokens; `None` if unlimited.
     pub length: Option<u64>,
-    /// How it cuts text into tokens.
+    /// Its tokenizer family.
     pub family: Family,
 }
 
@@ -92,7 +92,7 @@ impl Default for Policy {
 }
 
 impl Default for Context {
-    /// Any number of tokens fits, and nobody writes summaries.
+    /// An unlimited context, without a summariser.
     fn default() -> Self {
         Self {
             length: None,
@@ -104,23 +104,23 @@ impl Default for Context {
     }
 }
 
-/// What fits where nobody knows: more than any conversation has.
+/// The limit where none is known: more than any conversation has.
 const ANY: u64 = 1 << 40;
 
-/// The part of the context that the limit never goes below, however large the buffer: half of it.
+/// The limit never falls below this fraction of the context (a half), however large the buffer is.
 const LEAST_SHARE: u64 = 2;
 
-/// The part of the context that is left for an answer, at most.
+/// At most this fraction of the context is reserved for an answer.
 const ANSWER_SHARE: u64 = 4;
 
 impl Context {
-    /// Counts as the model does.
+    /// A token counter for the model's family.
     #[must_use]
     pub const fn counter(&self) -> Counter {
         Counter(self.family)
     }
 
-    /// The number of tokens above which the window shrinks, as the provider counts.
+    /// The number of tokens above which the conversation shrinks, as the provider counts.
     #[must_use]
     pub fn limit(&self) -> Option<u64> {
         self.length.map(|length| self.limit_of(length))
@@ -130,8 +130,8 @@ impl Context {
         length.saturating_sub(self.policy.buffer).max(length / LEAST_SHARE)
     }
 
-    /// What there is room for, as we count, beside what always stands there. `seen` is what a run
-    /// learned of its provider.
+    /// The tokens available to the conversation, as counted here, beside the `fixed` ones. `seen`
+    /// is what the run learned of its provider.
     #[must_use]
     pub fn room(&self, seen: &Seen, fixed: u64, max_output: u64) -> Room {
         let Some(length) = seen.length else { return Room { fixed, limit: ANY, full: ANY } };
@@ -145,34 +145,34 @@ impl Context {
 /// What a run learned of its provider.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Seen {
-    /// How it counts.
+    /// The correction of our token counts.
     pub calibration: Calibration,
-    /// How many tokens fit: what is known of the model, and less once it refused less.
+    /// The context length: as documented, or lower if the provider refused less.
     pub length: Option<u64>,
 }
 
 impl Seen {
-    /// Learns that so many tokens, as we count, and so many of an answer were too long. How the
-    /// provider counts is not learned from it: what is known of the model may be wrong.
+    /// Learns that a request of this size was too long for the provider. Our token counts are not
+    /// corrected by it, because the documented context length may be the wrong part.
     pub fn was_too_long(&mut self, counted: u64, max_output: u64) {
         let refused = self.calibration.estimate(counted).saturating_add(max_output);
         self.length = self.length.map(|length| length.min(refused.saturating_sub(1)));
     }
 }
 
-/// What a window is judged by.
+/// What decides whether the conversation shrinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signs {
-    /// What there is room for.
+    /// The available tokens.
     pub room: Room,
-    /// Did the work enter another phase since the model last spoke?
+    /// Did the phase change since the model's last answer?
     pub turned: bool,
-    /// Did the provider say that it does not fit?
+    /// Did the provider refuse the request as too long?
     pub refused: bool,
 }
 
 impl Policy {
-    /// Why the window should shrink now, if it should. In constant time.
+    /// Why the conversation should shrink now, if it should. Takes constant time.
     #[must_use]
     pub fn due(&self, window: &Window, signs: &Signs) -> Option<Why> {
         let acts = self.auto || self.truncates;
@@ -189,7 +189,7 @@ impl Policy {
         }
     }
 
-    /// How much of the newest stays when a window shrinks for this reason, as we count.
+    /// How much of the newest messages stays after shrinking for this reason, as counted here.
     #[must_use]
     pub fn keeps(&self, why: Why, calibration: &Calibration) -> Keep {
         match why {
@@ -198,8 +198,8 @@ impl Policy {
         }
     }
 
-    /// How much stays when no summary stands in for the rest: the longest conversation
-    /// that truncation leaves, and no more than would have stayed anyway.
+    /// How much stays after a truncation: at most the configured number of messages, and no more
+    /// than a compaction would keep.
     #[must_use]
     pub fn keeps_truncated(&self, why: Why, messages: usize, calibration: &Calibration) -> Keep {
         let keep = self.keeps(why, calibration);

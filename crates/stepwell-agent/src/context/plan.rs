@@ -1,4 +1,5 @@
-//! What to take out of the window: sizes, wishes and limits in, a range of the log out. Pure.
+//! Plans a compaction: from the sizes of the messages and the limits, selects a range of the log to
+//! replace. Pure.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -10,101 +11,101 @@ use stepwell::{Lane, Seq};
 
 use super::window::{Entry, Window};
 
-/// Why the window should shrink.
+/// Why the conversation should shrink.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
-    /// It is near to what fits.
+    /// It approaches the context length.
     Near,
-    /// It has more messages than wanted.
+    /// It has too many messages.
     Long,
-    /// The work entered another phase.
+    /// The phase changed.
     Phase,
-    /// The provider said that it does not fit.
+    /// The provider refused the request as too long.
     Refused,
-    /// Someone asked for it.
+    /// A person asked for it.
     Asked,
 }
 
-/// What there is room for, in tokens as we count them.
+/// The available tokens, as counted here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// What stands beside the conversation: instructions, tools.
+    /// Tokens beside the conversation: instructions and tools.
     pub fixed: u64,
-    /// Where it should stay below.
+    /// The conversation should stay below this.
     pub limit: u64,
-    /// What fits at most.
+    /// The most that fits.
     pub full: u64,
 }
 
-/// How much of the newest stays as it is.
+/// How much of the newest messages stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Keep {
-    /// So many tokens at most.
+    /// At most this many tokens.
     pub tokens: u64,
-    /// So many messages at most.
+    /// At most this many messages.
     pub messages: Option<usize>,
 }
 
-/// What is to be planned.
+/// The input of a plan.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask<'a> {
-    /// The window's messages.
+    /// The messages in the window.
     pub entries: &'a [Entry],
-    /// Where its standing instructions were recorded.
+    /// The seqs of the standing instructions.
     pub systems: &'a [Seq],
-    /// The message that says what the work is about.
+    /// The message with the original request.
     pub goal: Option<Seq>,
     /// Messages that the user pinned.
     pub pins: &'a Pins,
-    /// What there is room for.
+    /// The available tokens.
     pub room: Room,
-    /// How much of the newest stays.
+    /// How much of the newest messages stays.
     pub keep: Keep,
     /// Why the conversation has to shrink.
     pub why: Why,
 }
 
-/// What to take out of the window.
+/// The messages to replace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
-    /// The first place that is covered.
+    /// The first seq of the range.
     pub from: Seq,
-    /// The last one.
+    /// The last seq of the range.
     pub to: Seq,
-    /// Messages in between that stay.
+    /// Messages in the range that stay.
     pub pinned: Vec<Seq>,
-    /// Which of the window's messages go.
+    /// The indexes of the window's messages that go.
     pub covered: Vec<usize>,
-    /// Tokens before, with what stands beside the conversation.
+    /// Tokens before the compaction, with instructions and tools.
     pub before: u64,
-    /// Tokens of what goes.
+    /// Tokens of the messages that go.
     pub taken: u64,
-    /// Tokens that a summary may have.
+    /// The most tokens of the summary.
     pub room: u64,
-    /// Tokens that are free beside what stays.
+    /// Tokens that are free beside the messages that stay.
     pub left: u64,
 }
 
-/// The least room that a summary is of use in.
+/// Below this room a summary is useless.
 const LEAST_SUMMARY: u64 = 120;
 
-/// The most tokens of a summary: more is a conversation of its own.
+/// The most tokens of a summary.
 const MOST_SUMMARY: u64 = 4_096;
 
-/// The parts of the limit of which a summary gets one.
+/// A summary gets at most one part in this many of the limit.
 const SUMMARY_SHARE: u64 = 8;
 
-/// The parts of the limit of which a compaction near it frees one at least: each costs a
-/// call, and between the limit and what fits there is time.
+/// A compaction before the context is full must free at least one part in this many of the limit.
+/// Each one costs a call, and there is still room above the limit.
 const LEAST_GAIN: u64 = 4;
 
-/// The parts of the limit of which a compaction leaves one: less would be lost than needs to be,
-/// and more would be full again after a few steps.
+/// A compaction leaves at most one part in this many of the limit. Leaving less would lose more
+/// than needed; leaving more would fill up again after a few steps.
 const LEAVES: u64 = 2;
 
 impl Plan {
-    /// What to take out, if that is worth it.
+    /// The messages to replace; `None` if a compaction is not worth it.
     #[must_use]
     pub fn of(ask: &Ask<'_>) -> Option<Self> {
         let units = units(ask);
@@ -112,7 +113,7 @@ impl Plan {
         let ask = &ask.tightened(total, sum(&units, |unit| !unit.protected));
         let kept = kept(&units, ask);
         let plan = Self::covering(&units, &kept, ask);
-        // A summary of nothing but a summary gains nothing.
+        // Summarising only a summary gains nothing.
         let goes = units.iter().zip(&kept).filter(|(unit, kept)| !**kept && !unit.summary);
         let fresh: u64 = goes.map(|(unit, _)| unit.tokens).sum();
         let worth = match ask.why {
@@ -123,27 +124,27 @@ impl Plan {
         if worth && fresh > 0 {
             return plan;
         }
-        // Nothing is left to take but what should have stayed: better that than nothing.
+        // Nothing else can go, so messages that should have stayed go too.
         let full = total > ask.room.full || ask.why == Why::Refused;
         let only: Vec<bool> = units.iter().map(|unit| unit.protected).collect();
         if full { Self::covering(&units, &only, ask) } else { None }
     }
 
-    /// The event that does it, without a summary.
+    /// The event of this plan, without a summary.
     #[must_use]
     pub fn event(&self, lane: Lane) -> Compacted {
         Compacted { pinned: self.pinned.clone(), ..Compacted::new(lane, self.from, self.to) }
     }
 
-    /// The plan that takes all but these units.
+    /// The plan that replaces all units but these.
     fn covering(units: &[Unit], kept: &[bool], ask: &Ask<'_>) -> Option<Self> {
         let of = |keeps: bool| {
             units.iter().zip(kept).filter(move |(_, kept)| **kept == keeps).map(|(unit, _)| unit)
         };
         let from = of(false).map(|unit| unit.place).min()?;
         let last = of(false).map(|unit| unit.place).max()?;
-        // Results may be recorded behind the last place; they go along as long as nothing
-        // that stays is in between.
+        // Results may be recorded after the last covered seq. They go too, unless a message that
+        // stays lies between.
         let stays = of(true).map(|unit| unit.place).chain(ask.systems.iter().copied());
         let next = stays.filter(|place| *place > last).min();
         let came = of(false).flat_map(|unit| unit.seqs.iter().copied()).max().unwrap_or(last);
@@ -175,15 +176,15 @@ fn summary_room(room: &Room) -> u64 {
     (room.limit / SUMMARY_SHARE).clamp(LEAST_SUMMARY, MOST_SUMMARY)
 }
 
-/// Messages that go or stay together: a message, or calls with their results.
+/// Messages that must go or stay together: a single message, or calls with their results.
 struct Unit {
     range: Range<usize>,
     place: Seq,
-    /// Every message of the log that it is made of.
+    /// The seqs of its messages.
     seqs: Vec<Seq>,
     tokens: u64,
     protected: bool,
-    /// How many of its calls have no result that was recorded.
+    /// The number of its calls without a recorded result.
     open: usize,
     summary: bool,
 }
@@ -201,7 +202,7 @@ fn units(ask: &Ask<'_>) -> Vec<Unit> {
             unit.tokens += entry.tokens;
             unit.seqs.extend(entry.answers.iter().flatten());
             unit.open = unit.open.saturating_sub(entry.answers.iter().flatten().count());
-            // One of which a part is pinned stays as a whole.
+            // A pinned part protects the whole unit.
             unit.protected |= entry.answers.iter().flatten().any(|seq| named(*seq));
             continue;
         }
@@ -216,8 +217,8 @@ fn units(ask: &Ask<'_>) -> Vec<Unit> {
             summary,
         });
     }
-    // A call whose result nobody knows stays; and what else was said in a message that
-    // brought a result stays with it, as the log has only the whole message.
+    // A call without a known result stays. So does everything else in a message that holds a
+    // result, because the log can only drop whole messages.
     let mut tied: BTreeSet<Seq> = BTreeSet::new();
     for unit in &mut units {
         let own = ask.entries[unit.range.start].seq;
@@ -229,13 +230,13 @@ fn units(ask: &Ask<'_>) -> Vec<Unit> {
     units
 }
 
-/// Which units stay: the protected ones, and as many of the newest as are wanted and fit.
+/// Which units stay: the protected ones, and as many of the newest as `keep` allows and fit.
 fn kept(units: &[Unit], ask: &Ask<'_>) -> Vec<bool> {
     let mut kept: Vec<bool> = units.iter().map(|unit| unit.protected).collect();
     let protected = ask.room.fixed + sum(units, |unit| unit.protected);
     let room = summary_room(&ask.room);
     let most = match ask.why {
-        // So many messages were wanted, whatever their size.
+        // The limit is a number of messages, whatever their size.
         Why::Long => ask.room.limit,
         _ => ask.room.limit / LEAVES,
     };
@@ -249,7 +250,7 @@ fn kept(units: &[Unit], ask: &Ask<'_>) -> Vec<bool> {
             continue;
         }
         let fits = |most: u64| protected + tokens + unit.tokens + room <= most;
-        // The model has not seen the newest yet: it stays if it fits at all.
+        // The model has not read the newest unit yet, so it stays if it fits at all.
         let newest = n + 1 == units.len() && fits(ask.room.full);
         if !(newest || tokens + unit.tokens <= ask.keep.tokens && fits(most)) {
             break;
@@ -261,15 +262,15 @@ fn kept(units: &[Unit], ask: &Ask<'_>) -> Vec<bool> {
 }
 
 impl<'a> Ask<'a> {
-    /// What is to be planned for a window.
+    /// The input of a plan for a window.
     #[must_use]
     pub fn new(window: &'a Window, pins: &'a Pins, room: Room, keep: Keep, why: Why) -> Self {
         let (entries, systems) = (window.entries(), window.systems());
         Self { entries, systems, goal: window.first_request(), pins, room, keep, why }
     }
 
-    /// What was refused must become less than it is now: whatever we count, the provider
-    /// counts more than fits.
+    /// After a refusal the conversation must become smaller than it is now, because our count is
+    /// lower than the provider's.
     fn tightened(mut self, total: u64, free: u64) -> Self {
         if self.why == Why::Refused {
             self.room.limit = self.room.limit.min(total / 4 * 3);
@@ -284,8 +285,8 @@ impl<'a> Ask<'a> {
 mod tests {
     use super::*;
 
-    /// A conversation, told in letters with their tokens: `u`ser, `a`gent, `c`all with its
-    /// result, an `o`pen call, `s`ummary. Seqs count by ten; a result follows its call at once.
+    /// A conversation written as letters with tokens: `u`ser, `a`gent, `c`all with its result,
+    /// `o`pen call, `s`ummary. Seqs count by ten; a result directly follows its call.
     fn entries(told: &[(char, u64)]) -> Vec<Entry> {
         let mut entries = Vec::new();
         for (n, (who, tokens)) in (1..).zip(told) {
@@ -351,7 +352,7 @@ mod tests {
             ('c', 900),
         ];
         let plan = planned(&told, Why::Near, &[]).unwrap();
-        // The goal at 10 is in front of the range, the instructions at 25 are in it.
+        // The original request at 10 lies before the range, the instructions at 25 lie within it.
         assert_eq!((plan.from.get(), plan.to.get()), (20, 43));
         assert_eq!(numbers(&plan.pinned), [25]);
         assert_eq!(plan.covered, [1, 2, 3, 4, 5, 6]);
@@ -373,7 +374,7 @@ mod tests {
     fn an_unanswered_call_and_the_latest_request_stay_wherever_they_are() {
         let told = [('u', 50), ('o', 500), ('u', 3_000), ('c', 5_000), ('c', 5_000)];
         let plan = planned(&told, Why::Near, &[]).unwrap();
-        // The newest stays, because the model has not seen it.
+        // The newest stays, because the model has not read it.
         assert_eq!(plan.covered, [4, 5]);
         assert_eq!((plan.from.get(), plan.to.get()), (40, 43));
         assert!(plan.pinned.is_empty());
@@ -432,7 +433,7 @@ mod tests {
 
     #[test]
     fn a_result_that_came_late_does_not_take_what_stays_along() {
-        // The result of the call at 20 was recorded behind the request at 30.
+        // The result of the call at 20 was recorded after the request at 30.
         let mut entries = entries(&[('u', 50), ('c', 5_000), ('u', 50)]);
         entries[2].answers = vec![Some(Seq::new(35))];
         let (pins, goal) = (Pins::default(), Some(Seq::new(10)));

@@ -1,12 +1,12 @@
-//! How many tokens a text is for a model: exact where its vocabulary is public, by measured
-//! ratios elsewhere, and corrected by what its provider reports.
+//! Token counts: exact where the vocabulary is public, by measured ratios elsewhere, corrected by
+//! the provider's own reports.
 
 use stepwell::Message;
 use stepwell::model::{Opaque, Part};
 
 use crate::provider::ToolSpec;
 
-/// Models that cut text into the same tokens, or nearly.
+/// Models with the same tokenizer, or nearly the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Family {
     /// OpenAI's since GPT-4o.
@@ -17,13 +17,13 @@ pub enum Family {
     Claude,
     /// Google's.
     Gemini,
-    /// Everyone else's.
+    /// All other models.
     Other,
 }
 
 impl Family {
-    /// The family of a provider's model. A vendor's model keeps its family at another
-    /// provider: `openrouter/openai/gpt-4o`.
+    /// The family of a provider's model. A model keeps its vendor's family at other providers:
+    /// `openrouter/openai/gpt-4o`.
     #[must_use]
     pub fn of(provider: &str, model: &str) -> Self {
         let base = model.rsplit('/').next().unwrap_or(model).to_lowercase();
@@ -44,9 +44,9 @@ impl Family {
         }
     }
 
-    /// Tokens for each hundred that [`by_ratio`] counts. Anthropic speaks of 3.5 English
-    /// characters in a token, Google of 4, as OpenAI's newer vocabulary has them; smaller
-    /// vocabularies cut code and other scripts finer.
+    /// Tokens per hundred that [`by_ratio`] counts. Anthropic documents 3.5 English characters a
+    /// token, Google 4, as in OpenAI's newer vocabulary; smaller vocabularies need more tokens for
+    /// code and other scripts.
     const fn percent(self) -> u64 {
         match self {
             Self::O200k | Self::Gemini => 100,
@@ -57,16 +57,16 @@ impl Family {
     }
 }
 
-/// What stands around each message, call and result on the way.
+/// Overhead of each message, call and result in a request.
 const FRAME: u64 = 4;
 
-/// About what vendors count for a picture.
+/// Roughly what vendors count for a picture.
 const PICTURE: u64 = 1_500;
 
-/// Bytes of a provider's own data in a token; it is base64 for the most part.
+/// Bytes per token of a provider's opaque data, which is mostly base64.
 const OPAQUE: usize = 3;
 
-/// Counts tokens as a family of models does.
+/// Counts tokens for a family of models.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter(pub Family);
 
@@ -112,7 +112,7 @@ impl Counter {
         }
     }
 
-    /// Tokens of what a model is told of its tools.
+    /// Tokens of the tool descriptions.
     #[must_use]
     pub fn tools(self, tools: &[ToolSpec]) -> u64 {
         let tool = |tool: &ToolSpec| {
@@ -131,11 +131,12 @@ fn count(n: usize) -> u64 {
     u64::try_from(n).unwrap_or(u64::MAX)
 }
 
-/// The bounds of a factor: beyond them something else is wrong than the estimate.
+/// Bounds of the correction factor. A value outside of them has another cause than a wrong
+/// estimate.
 const FACTORS: std::ops::RangeInclusive<f64> = 0.1..=10.0;
 
-/// How what a provider counts relates to what we do, learned from its answers: an
-/// exponential moving average.
+/// The ratio between a provider's token counts and ours: an exponential moving average, learned
+/// from its answers.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Calibration {
     factor: f64,
@@ -149,7 +150,7 @@ impl Default for Calibration {
 }
 
 impl Calibration {
-    /// Begins with a factor that was learned before; `alpha` is the weight of each answer.
+    /// Starts with a factor that was learned before; `alpha` is the weight of each answer.
     #[must_use]
     pub fn new(factor: f64, alpha: f64) -> Self {
         let factor = if factor.is_finite() { factor } else { 1.0 };
@@ -157,14 +158,13 @@ impl Calibration {
         Self { factor: factor.clamp(*FACTORS.start(), *FACTORS.end()), alpha }
     }
 
-    /// The factor.
+    /// The correction factor.
     #[must_use]
     pub const fn factor(&self) -> f64 {
         self.factor
     }
 
-    /// Learns that what was counted as so many tokens were so many for the provider. One
-    /// that reports none says nothing.
+    /// Learns from one answer. A reported count of zero is ignored.
     pub fn learn(&mut self, counted: u64, reported: u64) {
         if counted == 0 || reported == 0 {
             return;
@@ -174,20 +174,20 @@ impl Calibration {
         self.factor = factor.clamp(*FACTORS.start(), *FACTORS.end());
     }
 
-    /// What the provider would count, where we counted so many.
+    /// The provider's count for our count.
     #[must_use]
     pub fn estimate(&self, counted: u64) -> u64 {
         (counted as f64 * self.factor).ceil() as u64
     }
 
-    /// What we may count, so that the provider counts at most so many.
+    /// Our count for the provider's count, rounded so that the provider counts at most `tokens`.
     #[must_use]
     pub fn counted(&self, tokens: u64) -> u64 {
         (tokens as f64 / self.factor).floor() as u64
     }
 }
 
-/// What a character does to the token that it stands in.
+/// The class of a character, which decides how it forms tokens.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
     Lower,
@@ -196,11 +196,11 @@ enum Class {
     Space,
     Line,
     Mark,
-    /// Letters of scripts that are cut into words, other than Latin.
+    /// Letters of scripts with spaced words, other than Latin.
     Letter,
-    /// Scripts of which each character is about a word.
+    /// Scripts in which each character is about a word.
     Wide,
-    /// The rest: symbols, pictures.
+    /// Everything else: symbols, pictures.
     Symbol,
 }
 
@@ -223,14 +223,14 @@ impl Class {
         }
     }
 
-    /// Hundredths of tokens of a run of so many characters.
+    /// Hundredths of a token for a run of `run` characters of this class.
     fn cost(self, run: u64) -> u64 {
         match self {
-            // A word is a token; a long one is several.
+            // A word is one token; a long one is several.
             Self::Lower => 88 + 100 * (run.saturating_sub(1) / 8),
             Self::Upper => 60 * run,
             Self::Digit => 100 * run.div_ceil(3),
-            // The space before a word belongs to it.
+            // A single space belongs to the word after it.
             Self::Space if run == 1 => 14,
             Self::Space => 100,
             Self::Line => 75,
@@ -242,9 +242,8 @@ impl Class {
     }
 }
 
-/// Tokens by the runs of like characters in a text. The weights were fitted to OpenAI's
-/// newer vocabulary over prose, code, JSON, logs, base64 and six scripts; a test shows how
-/// far they are off.
+/// Counts tokens by runs of characters of one class. The weights were fitted to OpenAI's newer
+/// vocabulary over prose, code, JSON, logs, base64 and six scripts; a test holds the error down.
 fn by_ratio(text: &str) -> u64 {
     let mut hundredths = 0;
     let (mut class, mut run) = (None, 0);
@@ -265,8 +264,8 @@ fn by_ratio(text: &str) -> u64 {
 mod vocabulary {
     use super::Family;
 
-    /// Tokens by the family's own vocabulary, if it is public. Each is unpacked when it is
-    /// first needed, which takes about a tenth of a second.
+    /// Counts by the family's vocabulary, if it is public. The first use of each unpacks it, which
+    /// takes about a tenth of a second.
     pub(super) fn count(family: Family, text: &str) -> Option<u64> {
         let name = match family {
             Family::O200k => "o200k_base",

@@ -1,8 +1,8 @@
-//! The window: what the model is shown, with secrets, and the size of each message.
+//! The window: the messages for the model, with secrets, and the size of each.
 //!
-//! It is folded from what is recorded, as the view of the log is, and equals it but for
-//! what was redacted on disk. Sizes are counted when a message comes, so that a step costs
-//! the same however long the conversation is.
+//! It is folded from events like the log's view, and differs from it only by what was redacted on
+//! disk. Each message is counted once, when it comes, so that a step costs the same in a long
+//! conversation.
 
 use stepwell::log::{MessageOrigin, ViewMessage};
 use stepwell::model::{Compacted, Part, Role};
@@ -11,8 +11,8 @@ use stepwell::{Event, Lane, Message, Recorded, Seq, View};
 use super::tokens::Counter;
 use crate::provider::is_aside;
 
-/// Does the user ask for something in it? Results that came in the user's name are not
-/// theirs, nor are calls, which only a model makes, or what is said in their place.
+/// Does this user message make a request? Results in the user's name do not, nor do calls (only a
+/// model makes them) or their placeholders.
 #[must_use]
 pub fn is_request(message: &Message) -> bool {
     let asks = |part: &Part| match part {
@@ -24,50 +24,49 @@ pub fn is_request(message: &Message) -> bool {
     message.is_from_user() && !calls && message.parts.iter().any(asks)
 }
 
-/// What the model is shown.
+/// The messages for the model.
 #[derive(Clone, Debug)]
 pub struct Window {
     lane: Lane,
     counter: Counter,
-    /// Where standing instructions were given; the last ones stand.
+    /// The seqs of the standing instructions; the last ones apply.
     systems: Vec<Seq>,
     system: String,
-    /// The goal of the session, if it has one of its own.
+    /// The session's goal, if one was set.
     goal: Option<String>,
-    /// What is sent: instructions and goal.
+    /// Instructions and goal, as they are sent.
     instructions: String,
     messages: Vec<Message>,
-    /// Beside the messages.
+    /// One entry for each message.
     entries: Vec<Entry>,
     /// Tokens of the messages.
     tokens: u64,
     /// Tokens of the instructions.
     fixed: u64,
-    /// The message that the conversation began with.
+    /// The seq of the conversation's first request.
     first_request: Option<Seq>,
 }
 
-/// A message of the window, without what it says.
+/// The facts about a message of the window, without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it comes from; results bear the seq of their calls' message.
+    /// The seq of the message; results have the seq of their calls' message.
     pub seq: Seq,
-    /// Where it stands for compactions.
+    /// The seq that compactions go by.
     pub place: Seq,
-    /// Why it is here.
+    /// Why the message is here.
     pub made: MessageOrigin,
-    /// Who speaks.
+    /// Who wrote it.
     pub role: Role,
-    /// How many calls it makes.
+    /// The number of calls in it.
     pub calls: usize,
-    /// The message that each result came with; nothing, if the view made it up.
+    /// The message that brought each result; `None` if the view made the result up.
     pub answers: Vec<Option<Seq>>,
-    /// Its tokens, as we count them.
+    /// Its tokens, as counted here.
     pub tokens: u64,
 }
 
 impl Entry {
-    /// A recorded message, not counted yet.
     fn of(seq: Seq, message: &Message) -> Self {
         let is_aside =
             matches!(message.parts.as_slice(), [part] if part.as_text().is_some_and(is_aside));
@@ -85,7 +84,7 @@ impl Entry {
 }
 
 impl Window {
-    /// A window of which nothing is known yet.
+    /// An empty window.
     #[must_use]
     pub fn new(lane: Lane, counter: Counter) -> Self {
         Self {
@@ -103,9 +102,9 @@ impl Window {
         }
     }
 
-    /// The window on a view. `first_request` is the lane's first user message that counts,
-    /// shown or not. Results that the view made up for calls that are `pending` are left out:
-    /// the run gives them.
+    /// The window of a view. `first_request` is the lane's first user message that counts, shown or
+    /// not. Results that the view made up for `pending` calls are left out: the run produces the
+    /// real ones.
     #[must_use]
     pub fn of(
         mut self,
@@ -120,7 +119,7 @@ impl Window {
         self
     }
 
-    /// With a goal of the session's own, which the model is told among its instructions.
+    /// Adds the session's goal, which is sent with the instructions.
     #[must_use]
     pub fn with_goal(mut self, goal: Option<String>) -> Self {
         self.goal = goal.filter(|goal| !goal.trim().is_empty());
@@ -128,7 +127,7 @@ impl Window {
         self
     }
 
-    /// Takes in what was recorded, with the secrets that the record lacks.
+    /// Folds one event in, with the secrets that its record lacks.
     pub fn apply(&mut self, recorded: &Recorded) {
         match &recorded.event {
             Event::Message(message) if message.lane == self.lane => {
@@ -141,7 +140,7 @@ impl Window {
         }
     }
 
-    /// Shows the last message as the user said it, in place of what was recorded.
+    /// Replaces the recorded form of the last message by the unredacted one.
     pub fn show_unredacted(&mut self, text: &str) {
         let (Some(last), Some(entry)) = (self.messages.last_mut(), self.entries.last_mut()) else {
             return;
@@ -154,13 +153,13 @@ impl Window {
         }
     }
 
-    /// Gives the standing instructions as they are, in place of what was recorded.
+    /// Replaces the recorded form of the standing instructions by the unredacted one.
     pub fn reveal_system(&mut self, text: &str) {
         text.clone_into(&mut self.system);
         self.instruct();
     }
 
-    /// The standing instructions: those that were given last.
+    /// The current standing instructions.
     #[must_use]
     pub fn system(&self) -> &str {
         &self.system
@@ -172,37 +171,37 @@ impl Window {
         &self.messages
     }
 
-    /// Its messages without what they say.
+    /// The facts about its messages, without their text.
     #[must_use]
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The standing instructions as they are sent, with the goal.
+    /// The standing instructions and the goal, as they are sent.
     #[must_use]
     pub fn instructions(&self) -> &str {
         &self.instructions
     }
 
-    /// Where the standing instructions were recorded.
+    /// The seqs of the standing instructions.
     #[must_use]
     pub fn systems(&self) -> &[Seq] {
         &self.systems
     }
 
-    /// The goal of the session's own.
+    /// The session's goal.
     #[must_use]
     pub fn goal(&self) -> Option<&str> {
         self.goal.as_deref()
     }
 
-    /// The message that the conversation began with: what the work is about.
+    /// The seq of the first request, which says what the work is about.
     #[must_use]
     pub const fn first_request(&self) -> Option<Seq> {
         self.first_request
     }
 
-    /// What the user asked for first, in their words, if it is still shown.
+    /// The text of the first request, if it is still in the window.
     #[must_use]
     pub fn task(&self) -> Option<String> {
         let first = self.first_request?;
@@ -213,19 +212,19 @@ impl Window {
         Some(self.messages[place?].text()).filter(|text| !text.trim().is_empty())
     }
 
-    /// Tokens of the conversation, as we count them.
+    /// Tokens of the messages, as counted here.
     #[must_use]
     pub const fn tokens(&self) -> u64 {
         self.tokens
     }
 
-    /// Tokens of the instructions, as we count them.
+    /// Tokens of the instructions, as counted here.
     #[must_use]
     pub const fn fixed(&self) -> u64 {
         self.fixed
     }
 
-    /// Counts its tokens.
+    /// The counter of its tokens.
     #[must_use]
     pub const fn counter(&self) -> Counter {
         self.counter
@@ -280,7 +279,7 @@ impl Window {
         self.push(entry, message);
     }
 
-    /// Results of one answer stand in one message, as every provider wants them.
+    /// All results of one answer go into one message, as every provider requires.
     fn answer(&mut self, seq: Seq, message: Message) {
         let came = vec![Some(seq); message.parts.len()];
         match (self.messages.last_mut(), self.entries.last_mut()) {
@@ -296,7 +295,7 @@ impl Window {
                 let entry = Entry { place, made, answers, ..Entry::of(call.seq, &message) };
                 self.push(entry, message);
             }
-            // A result without a call is nobody's.
+            // A result without its call is dropped.
             (_, None) => {}
         }
     }
@@ -308,7 +307,7 @@ impl Window {
         self.messages.push(message);
     }
 
-    /// Replaces what a compaction covers by its summary, as the view does.
+    /// Replaces the messages that a compaction covers by its summary, as the view does.
     fn compact(&mut self, seq: Seq, compacted: &Compacted) {
         let covered = |entry: &Entry| {
             let pinned =

@@ -1,21 +1,22 @@
-//! Calls that were cut off or not run: what they did, and what a model is told of them.
+//! Calls that were interrupted or not run: what they changed, and the result that the model
+//! receives.
 
 use stepwell::model::{Outcome, ToolTarget};
 
 use super::moves::Settled;
 
-/// How a call that was cut off stands, by what is on disk now.
+/// What an interrupted call changed, judged by the files on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// Its change was made.
+    /// The whole change was made.
     Made,
     /// Nothing was changed.
     Untouched,
-    /// Neither: something else happened to its targets.
+    /// Neither: the files changed in another way.
     Other,
 }
 
-/// What a call that was cut off did, given what its targets are now.
+/// Judges an interrupted call by the current state of its target files.
 #[must_use]
 pub fn inspect(targets: &[ToolTarget], now: &[Option<stepwell::model::Digest>]) -> Found {
     let all = |is: fn(&ToolTarget) -> &Option<stepwell::model::Digest>| {
@@ -32,7 +33,7 @@ pub fn inspect(targets: &[ToolTarget], now: &[Option<stepwell::model::Digest>]) 
     }
 }
 
-/// What a model is told of a call that was not run, or whose end nobody saw.
+/// The result that the model receives for a call that did not run, or whose end was not recorded.
 #[must_use]
 pub fn told(settled: &Settled) -> (String, Outcome) {
     match settled {

@@ -1,4 +1,4 @@
-//! The moves of a run, and what decides which one is next.
+//! The moves of a run, and the rules and limits that decide between them.
 
 use std::collections::BTreeMap;
 
@@ -7,72 +7,72 @@ use stepwell::{Status, StopReason};
 
 use crate::permission::Mode;
 
-/// What the run may do. While it runs, only the session's budget changes.
+/// What a run may do. Only the session's budget changes while it runs.
 #[derive(Clone, Debug)]
 pub struct Rules {
-    /// When a person is asked.
+    /// Which calls need an approval.
     pub mode: Mode,
-    /// Does a call that was cut off run again, though nobody knows what it did?
+    /// Run interrupted calls again, even if their outcome is unknown?
     pub retry_unsafe: bool,
-    /// Each tool's effect, by its name.
+    /// The effect class of each tool, by name.
     pub effects: BTreeMap<String, Effect>,
-    /// Limits.
+    /// The limits of steps, tokens and money.
     pub limits: Limits,
 }
 
-/// What a run may use.
+/// The limits of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Limits {
-    /// Steps in this invocation.
+    /// Steps in this run.
     pub steps: Option<u64>,
-    /// Tokens in this invocation.
+    /// Tokens in this run.
     pub tokens: Option<u64>,
-    /// Dollars in this invocation.
+    /// Dollars in this run.
     pub budget: Option<Money>,
-    /// Dollars in the session, over all of its invocations, and in its subagents' sessions.
+    /// Dollars of the session, over all of its runs and its subagents.
     pub budget_total: Option<Money>,
 }
 
-/// What was used when this invocation began.
+/// What was used before this run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Baseline {
     /// What the session had spent, with its subagents.
     pub spent: Spent,
-    /// Its steps.
+    /// The session's steps.
     pub steps: u64,
 }
 
-/// What the next call may cost at most, as far as that is known.
+/// The most that the next call may cost, as far as that is known.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Estimate {
-    /// Tokens, in both directions.
+    /// Tokens, input and output.
     pub tokens: u64,
-    /// Dollars; absent, the price is not known.
+    /// Dollars; `None` if the price is unknown.
     pub cost: Option<Money>,
-    /// How the conversation is to shrink first, if it is.
+    /// How the conversation must shrink first, if it must.
     pub shrink: Option<Shrink>,
 }
 
-/// How a conversation is to shrink.
+/// How the conversation shrinks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shrink {
-    /// A model summarises what goes, which may cost so much at most.
+    /// A model writes a summary, at this cost at most.
     Summarise {
-        /// Tokens, in both directions.
+        /// Tokens, input and output.
         tokens: u64,
-        /// Dollars; absent, the price is not known.
+        /// Dollars; `None` if the price is unknown.
         cost: Option<Money>,
     },
-    /// What goes is left out.
+    /// Old messages are dropped.
     Truncate,
 }
 
-/// Who writes the summary of what is left out.
+/// Who writes the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
     /// A model.
     Model,
-    /// Nobody.
+    /// Without a summary.
     Nobody,
 }
 
@@ -81,25 +81,25 @@ pub enum By {
 pub enum Move {
     /// Ask the model.
     CallModel,
-    /// Make the conversation shorter first.
+    /// Compact the conversation first.
     Compact(By),
-    /// Run a tool; that it starts is recorded first.
+    /// Run a tool, after recording that it starts.
     RunTool(ToolCall),
-    /// A call was cut off whose change may have been made: look whether it was.
+    /// Check whether an interrupted call made its change.
     Inspect(ToolCall, Vec<ToolTarget>),
     /// Answer a call without running it.
     Settle(ToolCall, Settled),
-    /// Ask a person whether a call may run.
+    /// Ask a person to approve a call.
     Ask(ToolCall),
-    /// The step is complete: record it.
+    /// Record the end of the step.
     Seal,
     /// Stop.
     Stop(Stop),
 }
 
 impl Move {
-    /// May what was said meanwhile be taken in before it? Only where no call waits for its result,
-    /// and the run does not stop at a limit.
+    /// May new messages join the conversation before this move? Only if every call has its result
+    /// and the run is not stopping at a limit.
     #[must_use]
     pub fn can_listen(&self) -> bool {
         match self {
@@ -110,32 +110,32 @@ impl Move {
     }
 }
 
-/// Why a call is answered without being run.
+/// Why a call is answered without running.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Settled {
-    /// It was cut off, and nobody knows what it did.
+    /// It was interrupted, and its outcome is unknown.
     Unknown,
-    /// It may not run.
+    /// It was denied.
     Denied(String),
-    /// It was not run, and the user was not asked.
+    /// It did not run, and no person was asked.
     Unasked(String),
-    /// It did not begin before the user said something else.
+    /// It had not begun when the user sent a new message.
     Passed,
-    /// There is no such tool.
+    /// The tool does not exist.
     NoSuchTool,
 }
 
 /// How a run stops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// How it stands then.
+    /// The status that is recorded.
     pub status: Status,
     /// Why it stops.
     pub reason: StopReason,
 }
 
 impl Stop {
-    /// A limit was reached.
+    /// A stop at a limit.
     #[must_use]
     pub const fn limit(reason: StopReason) -> Self {
         Self { status: Status::Partial, reason }

@@ -1,4 +1,4 @@
-//! The next move: a decision about a state, and about nothing else.
+//! Decides the next move from a state. Pure.
 
 use stepwell::model::{Effect, Money, ToolCall};
 use stepwell::{Status, StopReason};
@@ -10,7 +10,7 @@ use crate::tool::guard::needs_question;
 use crate::tool::is_read_only;
 
 impl State {
-    /// The next move, given what the next call to the model may cost.
+    /// The next move, given the most that the next call to the model may cost.
     #[must_use]
     pub fn next(&self, rules: &Rules, since: &Baseline, estimate: &Estimate) -> Move {
         let calls = match &self.turn {
@@ -26,7 +26,7 @@ impl State {
         if self.is_unallowed(&call) {
             return self.begin_others(pending, rules);
         }
-        // A tool of a server's that once was pure may be so no more.
+        // A server may since have changed a pure tool to one that is not.
         let now = rules.effects.get(&call.name).copied().unwrap_or(Effect::Pure);
         match &pending.started {
             Some(Started { effect: Effect::Resumable, .. }) => Move::RunTool(call),
@@ -45,7 +45,7 @@ impl State {
         }
     }
 
-    /// What the user said before that is about a call: what is not allowed counts first.
+    /// The user's rule for a call. A rule that denies comes first.
     fn remembered(&self, call: &ToolCall) -> Option<bool> {
         let about = self.remembered.iter().filter(|(rule, allow)| match allow {
             true => Rule::parse(rule).fits(call),
@@ -54,14 +54,14 @@ impl State {
         about.map(|(_, allow)| *allow).min()
     }
 
-    /// Did the user forbid something that a call may hold?
+    /// Could the call contain something that the user denied?
     fn is_doubtful(&self, call: &ToolCall) -> bool {
         let mut forbidden = self.remembered.iter().filter(|(_, allow)| !**allow);
         forbidden.any(|(rule, _)| Rule::parse(rule).covers(call) == Covers::Perhaps)
     }
 
-    /// How a run stops whose model asks for nothing more. One that was not allowed to do anything
-    /// of what it wanted to is not done.
+    /// The stop of a run whose model makes no more calls. If every call that it made was denied,
+    /// the run is not a success.
     const fn over(&self) -> Stop {
         let reason = StopReason::LlmDone;
         match self.calls > 0 && self.calls == self.denied && !self.ended_as_done {
@@ -70,7 +70,7 @@ impl State {
         }
     }
 
-    /// What becomes of a call that has not run.
+    /// The move for a call that has not run.
     pub(super) fn begin(&self, call: ToolCall, rules: &Rules) -> Move {
         let Some(effect) = rules.effects.get(&call.name) else {
             return Move::Settle(call, Settled::NoSuchTool);
@@ -91,12 +91,12 @@ impl State {
         }
     }
 
-    /// Judges a call by the mode and by what the user said before, apart from doubts.
+    /// Decides by the mode and the user's rules, ignoring calls that a rule may deny.
     fn judged(&self, call: &ToolCall, effect: Effect, rules: &Rules) -> Verdict {
-        // A subagent that only looks is judged as what looks.
+        // A read-only subagent counts as a tool that only reads.
         let looks = effect == Effect::Resumable && is_read_only(&call.arguments);
         let effect = if looks { Effect::Pure } else { effect };
-        // Leave to edit files is no leave to have them run.
+        // A rule that allows edits does not allow running the edited files.
         let remembered = self
             .remembered(call)
             .filter(|allow| !allow || !needs_question(&call.name, &call.arguments))
@@ -104,7 +104,7 @@ impl State {
         judge(self.mode_of(call, rules), effect, remembered)
     }
 
-    /// Would a call run unasked, but for a rule of the user's that it may break?
+    /// Would the call run without an approval, if no rule might deny it?
     pub(crate) fn is_only_doubtful(&self, call: &ToolCall, rules: &Rules) -> bool {
         let effect = rules.effects.get(&call.name);
         effect.is_some_and(|effect| self.judged(call, *effect, rules) == Verdict::Allow)
@@ -125,7 +125,7 @@ impl State {
         }
     }
 
-    /// Who writes a summary: a model, unless it would cost more than is left.
+    /// Who writes the summary: a model, unless that would exceed the budget.
     #[must_use]
     pub fn summariser(&self, rules: &Rules, since: &Baseline, shrink: Shrink) -> By {
         match shrink {
@@ -138,7 +138,7 @@ impl State {
         }
     }
 
-    /// May a call be made that costs so much at most?
+    /// Do the limits allow a call that costs at most this much?
     fn affords(&self, limits: &Limits, since: &Baseline, tokens: u64, cost: Option<Money>) -> bool {
         let total = self.total();
         let used = total.usage.total().saturating_sub(since.spent.usage.total());
@@ -150,14 +150,14 @@ impl State {
     }
 }
 
-/// Would it do something a second time, and did nobody say that it may?
+/// Could running the call repeat an effect, without the user's permission?
 pub(super) fn must_not_repeat(call: &ToolCall, rules: &Rules) -> bool {
     let known = rules.effects.get(&call.name);
     known != Some(&Effect::Pure) && !(known.is_some() && rules.retry_unsafe)
 }
 
-/// Is what it may come to more than the limit? Not knowing counts as more: whoever sets a
-/// limit wants it kept.
+/// Could this cost exceed the limit? An unknown cost exceeds every limit, because a limit must
+/// hold.
 fn exceeds(limit: Option<Money>, cost: Option<Money>) -> bool {
     limit.is_some_and(|limit| cost.is_none_or(|cost| cost > limit))
 }

@@ -1,5 +1,5 @@
-//! What somebody else brought into a conversation: calls that their run made, and a request that
-//! they recorded. What the user allowed, they allowed for what they started themselves.
+//! Calls and requests that another person added to a conversation. The user's rules cover only work
+//! that the user started.
 
 use stepwell::Seq;
 use stepwell::model::{Effect, Gate, Mode, ToolCall, Who};
@@ -8,7 +8,7 @@ use super::moves::{Move, Rules, Settled};
 use super::next::must_not_repeat;
 use super::{Call, State, Turn};
 
-/// A call that waits for its result.
+/// A call without a result.
 #[derive(Clone, Debug)]
 pub struct Waiting {
     /// The call.
@@ -17,19 +17,19 @@ pub struct Waiting {
     pub made_at: Seq,
 }
 
-/// A question about a call, as it was asked.
+/// An earlier approval for a call.
 #[derive(Clone, Copy, Debug)]
 pub struct AskedBefore<'a> {
-    /// The question.
+    /// The recorded question.
     pub gate: &'a Gate,
-    /// Where it was asked.
+    /// Its seq.
     pub seq: Seq,
     /// Was it answered?
     pub answered: bool,
 }
 
 impl State {
-    /// The calls of this turn without a result.
+    /// The calls of this turn without results.
     #[must_use]
     pub fn waiting(&self) -> Vec<Waiting> {
         let Turn::Tools(calls) = &self.turn else { return Vec::new() };
@@ -37,7 +37,7 @@ impl State {
         waiting.map(|it| Waiting { call: it.call.clone(), made_at: it.made_at }).collect()
     }
 
-    /// The question that was asked about a call.
+    /// The last approval for a call.
     #[must_use]
     pub fn asked_before(&self, call: &str) -> Option<AskedBefore<'_>> {
         let state = self.gates.get(call)?;
@@ -45,8 +45,8 @@ impl State {
         Some(AskedBefore { gate, seq: state.asked, answered })
     }
 
-    /// Has the question about a call asked anew. One that is open stays so until then; an answer
-    /// is forgotten.
+    /// Makes the run ask about a call again. An open question stays open until then; an answer no
+    /// longer counts.
     pub fn ask_anew(&mut self, call: &str) {
         match self.gates.get_mut(call) {
             Some(gate) if gate.answer.is_none() => gate.stale = true,
@@ -54,42 +54,43 @@ impl State {
         }
     }
 
-    /// Where the question about a call was asked that waits for an answer.
+    /// The seq of the open approval for a call.
     #[must_use]
     pub fn open_question(&self, call: &str) -> Option<Seq> {
         self.asked(call).filter(|_| !self.gates.get(call).is_some_and(|gate| gate.stale))
     }
 
-    /// Notes whose run made a call: the user is asked about it, whatever they allowed before.
+    /// Marks a call as made in another person's run: the user must approve it, whatever their rules
+    /// allow.
     pub fn note_others_call(&mut self, call: &str, who: Who) {
         self.others_calls.insert(call.to_owned(), who);
     }
 
-    /// Notes who asked for what is worked on: until the user says something, they are asked
-    /// before anything is changed.
+    /// Marks the current request as another person's: until the user sends a message, every change
+    /// needs an approval.
     pub fn note_others_request(&mut self, who: Who) {
         self.others_request = Some(who);
     }
 
-    /// Whose run made a call, if it was not the user's.
+    /// The other person in whose run the call was made, if any.
     #[must_use]
     pub fn others_call(&self, call: &str) -> Option<&Who> {
         self.others_calls.get(call)
     }
 
-    /// Who else asked for what is worked on.
+    /// The other person who made the current request, if any.
     #[must_use]
     pub const fn others_request(&self) -> Option<&Who> {
         self.others_request.as_ref()
     }
 
-    /// Where something was last asked for in this lane.
+    /// The seq of this lane's last request.
     #[must_use]
     pub const fn last_request(&self) -> Option<Seq> {
         self.last_request
     }
 
-    /// When a person is asked, given for whom the work is.
+    /// The mode, given who made the current request.
     #[must_use]
     pub fn mode(&self, rules: &Rules) -> Mode {
         match &self.others_request {
@@ -98,7 +99,7 @@ impl State {
         }
     }
 
-    /// When a person is asked about a call.
+    /// The mode for one call.
     pub(super) fn mode_of(&self, call: &ToolCall, rules: &Rules) -> Mode {
         match self.others_call(&call.id) {
             Some(_) => Mode::ConfirmAll,
@@ -106,18 +107,18 @@ impl State {
         }
     }
 
-    /// Does what the user allowed before cover a call?
+    /// Do the user's rules cover this call?
     pub(super) fn is_covered(&self, call: &ToolCall) -> bool {
         self.others_request.is_none() && self.others_call(&call.id).is_none()
     }
 
-    /// Did somebody else's run make a call, and did the user not allow it since?
+    /// Was the call made in another person's run and not approved by the user since?
     pub(super) fn is_unallowed(&self, call: &ToolCall) -> bool {
         let allowed = self.answered(&call.id).is_some_and(super::GateAnswer::allows);
         !allowed && self.others_call(&call.id).is_some()
     }
 
-    /// What becomes of such a call. One that began does not run again.
+    /// The move for such a call. If it already began, it does not run again.
     pub(super) fn begin_others(&self, pending: &Call, rules: &Rules) -> Move {
         let call = pending.call.clone();
         let goes_on = match &pending.started {

@@ -1,3 +1,5 @@
+mod never_rules;
+
 use stepwell::model::{
     Digest, Edited, Elsewhere, Failure, Gate, GateAnswered, Permission, Source, Step, Time,
     ToolFinished, ToolStarted, Usage,
@@ -7,7 +9,7 @@ use stepwell::{Created, Seq};
 use super::*;
 use crate::permission::Mode;
 
-/// A run, told event by event.
+/// A run's state, and the seq of its next event.
 pub(super) struct Told(State, u64);
 
 impl Told {
@@ -69,7 +71,7 @@ fn a_conversation_goes_from_user_to_model_to_tools_and_back() {
     let told = told.then(Message::assistant("done")).then(Step { lane: Lane::main(), n: 2 });
     let done = Stop { status: Status::Success, reason: StopReason::LlmDone };
     assert_eq!(told.next(&yolo), Move::Stop(done));
-    // Whoever says more goes on.
+    // A new message continues the run.
     assert_eq!(told.then(Message::user("more")).next(&yolo), Move::CallModel);
 }
 
@@ -84,14 +86,14 @@ fn what_another_program_ended_as_done_is_over_whatever_it_ends_with() {
         let told = told.then(status(Status::Success));
         assert!(told.0.is_over() && !told.0.is_unfinished());
         assert_eq!(told.next(&yolo), done);
-        // To take it up again says nothing; to say more does.
+        // A resume alone changes nothing; a new message does.
         let told = told.then(status(Status::Running));
         assert!(told.0.is_over());
         assert!(!told.then(Message::user("more")).0.is_over());
     }
     let fork = Created::new("b".parse().unwrap(), "go");
     assert!(!answered().then(status(Status::Success)).then(fork).0.is_over());
-    // What did not end as done, or has open tasks, goes on.
+    // A session continues if it did not end as done, or has open tasks.
     let stopped = answered().then(status(Status::Interrupted));
     let planned = answered()
         .then(Task { id: "t".to_owned(), ..Task::default() })
@@ -112,7 +114,7 @@ fn a_call_that_was_cut_off_is_treated_by_its_effect() {
     let yolo = rules(Mode::Yolo);
     let pure = cut_off("look", Effect::Pure, vec![]).next(&yolo);
     assert!(matches!(pure, Move::RunTool(_)));
-    // What was pure when it began, and is unsafe now, is not repeated.
+    // A tool that was pure when the call began, and is unsafe now, is not repeated.
     let changed = cut(Effect::Pure, vec![]).next(&yolo);
     assert!(matches!(changed, Move::Settle(_, Settled::Unknown)));
     let target = ToolTarget { path: "f".into(), before: None, after: Some(Digest::of(b"x")) };
@@ -144,14 +146,14 @@ fn a_call_that_came_with_an_import_may_have_run_elsewhere() {
         assert!(matches!(told.next(&yolo), Move::Settle(_, Settled::Unknown)), "{tool}");
         assert!(told.0.is_started("a"), "{tool}");
     }
-    // What only looks is done again; so is what the user wants to have repeated.
+    // Read-only calls are repeated; so are calls that the user allowed to repeat.
     assert!(matches!(imported(&[("a", "look")]).next(&yolo), Move::RunTool(_)));
     let retry = Rules { retry_unsafe: true, ..rules(Mode::Yolo) };
     assert!(matches!(imported(&[("a", "run")]).next(&retry), Move::RunTool(_)));
-    // One that a person is still asked about did not run.
+    // A call with an open approval did not run.
     let asked = imported(&[("a", "run")]).then(Gate::new("a", "run it?"));
     assert!(!asked.0.is_started("a"));
-    // What the model asks for here is recorded when it begins.
+    // A call that the model makes here is recorded when it begins.
     let here = imported(&[("a", "look")]).then(Message::tool_result("a", "x"));
     let here = here.then(Step { lane: Lane::main(), n: 1 }).then(asks(&[("b", "run")]));
     assert!(matches!(here.next(&yolo), Move::RunTool(_)));
@@ -234,7 +236,7 @@ fn limits_are_kept_before_the_call_that_would_break_them() {
     assert_eq!(stops(budget("0.6"), dollars("0.1")), None);
     assert_eq!(stops(budget("0.6"), dollars("0.11")), Some(StopReason::BudgetExceeded));
     assert_eq!(stops(budget("0"), dollars("0.01")), Some(StopReason::BudgetExceeded));
-    // What may cost anything costs too much.
+    // Without a price, any cost counts as too high.
     assert_eq!(stops(budget("9"), None), Some(StopReason::BudgetExceeded));
     let steps = |n| Limits { steps: Some(n), ..Limits::default() };
     assert_eq!(stops(steps(1), None), Some(StopReason::MaxSteps));
@@ -242,7 +244,7 @@ fn limits_are_kept_before_the_call_that_would_break_them() {
     let tokens = |n| Limits { tokens: Some(n), ..Limits::default() };
     assert_eq!(stops(tokens(160), None), None);
     assert_eq!(stops(tokens(159), None), Some(StopReason::BudgetExceeded));
-    // Only the whole session's budget remembers what was spent before.
+    // Only the budget of the whole session counts earlier runs.
     let since = Baseline { spent: told.0.spent, steps: told.0.steps };
     let rules = Rules { limits: budget("0.2"), ..rules(Mode::Yolo) };
     let estimate = Estimate { tokens: 50, cost: dollars("0.1"), shrink: None };
@@ -290,7 +292,7 @@ fn a_conversation_shrinks_before_the_model_is_asked_and_within_the_budget() {
     assert_eq!(next(tokens, summary), Move::Compact(By::Nobody));
     let steps = Limits { steps: Some(0), ..Limits::default() };
     assert!(matches!(next(steps, summary), Move::Stop(_)));
-    // While tools run nothing shrinks.
+    // While tools run, the conversation does not shrink.
     let told = told.then(asks(&[("a", "look")]));
     let estimate = Estimate { shrink: Some(summary), ..Estimate::default() };
     let made = told.0.next(&rules(Mode::Yolo), &Baseline::default(), &estimate);
@@ -324,7 +326,7 @@ fn a_subagent_is_taken_up_where_its_session_stands() {
     let rules = rules(Mode::ConfirmAll);
     assert!(matches!(told.next(&rules), Move::RunTool(call) if call.id == "c"));
     assert_eq!(told.0.child("c").unwrap().as_str(), "one");
-    // A fork starts another for the same call.
+    // A fork starts another session for the same call.
     assert_eq!(told.then(started("two")).0.child("c").unwrap().as_str(), "two");
 }
 
@@ -400,7 +402,7 @@ fn a_call_of_somebody_elses_run_is_asked_about_whatever_was_allowed_before() {
     assert!(matches!(told.next(&yolo), Move::Ask(_)));
     let told = told.then(Gate::new("1", "?")).then(GateAnswered::new("1", "yes", "ann"));
     assert!(matches!(told.next(&yolo), Move::RunTool(_)), "she allowed it");
-    // What only looks is asked about as well: whoever chose it chose where to look.
+    // Read-only calls need an approval as well: another person chose what they read.
     let told = told.then(Message::tool_result("1", "done"));
     assert!(matches!(told.next(&yolo), Move::Ask(_)));
 }
@@ -459,7 +461,7 @@ fn a_run_of_which_a_part_was_allowed_does_not_end_as_one_of_which_nothing_was() 
         let told = Told::new().then(Message::user("go")).then(asks(&[("a", "run")]));
         let told = told.then(finished("a", first)).then(Message::tool_result("a", "x"));
         let told = told.then(Step { lane: Lane::main(), n: 1 });
-        // The user speaks while the run goes on.
+        // The user sends a message while the run works.
         let told = told.then(Message::user("and b")).then(asks(&[("b", "run")]));
         let told = told.then(finished("b", second)).then(Message::tool_result("b", "no"));
         let told = told.then(Step { lane: Lane::main(), n: 2 });

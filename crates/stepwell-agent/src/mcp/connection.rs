@@ -1,5 +1,4 @@
-//! A connection to a server: the handshake, the list of its tools, calls, and its end. None
-//! of them takes longer than it was given.
+//! A connection to an MCP server: handshake, tool list, calls, and close. Each has a deadline.
 
 use std::time::Duration;
 
@@ -25,13 +24,12 @@ use super::process::{DRAIN, Process};
 use super::{MOST_LISTED, Reach, Server, one_line};
 use crate::tool::ToolEnv;
 
-/// How long what is on its way has to arrive when a connection is closed: that a call was
-/// cancelled, and that we leave.
+/// How long a close may wait for pending messages: cancellations, and the goodbye.
 const LEAVING: Duration = Duration::from_secs(1);
 
 const CLOSED: &str = "it closed the connection";
 
-/// How many tools that were left out are named one by one.
+/// How many of the dropped tools are named one by one.
 const NAMED: usize = 3;
 
 type Service = RunningService<RoleClient, ClientConfig>;
@@ -41,7 +39,7 @@ pub(super) struct Connection {
     peer: Peer<RoleClient>,
     service: Mutex<Option<Service>>,
     process: Option<Process>,
-    /// Cancellations on their way.
+    /// Cancellations that are still being sent.
     cancelling: Mutex<JoinSet<()>>,
 }
 
@@ -51,31 +49,31 @@ impl std::fmt::Debug for Connection {
     }
 }
 
-/// What a server offers.
+/// The tools of a server.
 #[derive(Debug, Default)]
 pub(super) struct Listed {
     pub(super) tools: Vec<Offered>,
-    /// Why some of it is not used.
+    /// The parts of the list that are not used, and why.
     pub(super) left_out: Vec<String>,
 }
 
-/// Why a call brought no result.
+/// Why a call has no result.
 #[derive(Debug)]
 pub(super) enum CallFault {
-    /// It never reached the server.
+    /// The call never reached the server.
     Unasked(String),
-    /// The server said that it does not do it.
+    /// The server refused the call.
     Refused(String),
-    /// It was asked, and no answer will come.
+    /// The call was sent, and no answer will come.
     Lost(String),
-    /// It took too long, and was cancelled.
+    /// The call took too long and was cancelled.
     TimedOut,
 }
 
 impl Connection {
-    /// Opens it and asks for the tools, or says why that failed.
+    /// Connects and lists the tools.
     pub(super) async fn open(server: &Server, place: &ToolEnv) -> Result<(Self, Listed), String> {
-        // Servers of the newest kind know no handshake, and say so.
+        // Servers of the newest protocol reject the handshake with a known error.
         let versions = vec![ProtocolVersion::LATEST];
         let newest = ClientLifecycleMode::Discover { preferred_versions: versions };
         match Self::attempt(server, place, ClientLifecycleMode::Initialize).await {
@@ -132,12 +130,12 @@ impl Connection {
         }
     }
 
-    /// Can it still be spoken over?
+    /// Is the connection still open?
     pub(super) fn is_alive(&self) -> bool {
         !self.peer.is_transport_closed()
     }
 
-    /// Calls a tool. Dropping the future tells the server that nobody waits any more.
+    /// Calls a tool. Dropping the future cancels the call on the server.
     pub(super) async fn call(
         &self,
         own_name: &str,
@@ -158,10 +156,10 @@ impl Connection {
         asked.id = None;
         match answered {
             Ok(ServerResult::CallToolResult(result)) => Ok(result),
-            Ok(ServerResult::InputRequiredResult(_)) => {
-                Err(CallFault::Refused("it asks for more input, which nobody gives here".into()))
-            }
-            Ok(_) => Err(CallFault::Lost("its answer is no tool's result".into())),
+            Ok(ServerResult::InputRequiredResult(_)) => Err(CallFault::Refused(
+                "the tool asks for more input, which Stepwell cannot give".into(),
+            )),
+            Ok(_) => Err(CallFault::Lost("its answer is not a tool result".into())),
             Err(error) => Err(self.fault(error).await),
         }
     }
@@ -175,7 +173,7 @@ impl Connection {
                 None => CallFault::Lost(self.explain(CLOSED).await),
             },
             ServiceError::UnexpectedResponse => {
-                CallFault::Lost("its answer is no tool's result".to_owned())
+                CallFault::Lost("its answer is not a tool result".to_owned())
             }
             _ => CallFault::Lost(self.explain(CLOSED).await),
         }
@@ -188,19 +186,19 @@ impl Connection {
         }
     }
 
-    /// Tells the server that a call's result is not wanted any more.
+    /// Asks the server to cancel a call.
     fn cancel(&self, id: RequestId) {
         let peer = self.peer.clone();
         let mut cancelling = self.cancelling.lock();
         cancelling.spawn(async move {
-            let why = "nobody waits for it any more".to_owned();
-            // A server that is gone needs not know.
+            let why = "the result is no longer needed".to_owned();
+            // If the server is gone, the message is not needed.
             let _ =
                 peer.notify_cancelled(CancelledNotificationParam::new(Some(id), Some(why))).await;
         });
     }
 
-    /// Takes leave of the server, and waits a little until it has gone.
+    /// Says goodbye to the server and waits briefly for it to end.
     pub(super) async fn close(&self) {
         let mut cancelling = {
             let mut cancelling = self.cancelling.lock();
@@ -210,7 +208,7 @@ impl Connection {
         let _ = timeout(LEAVING, told).await;
         let service = self.service.lock().take();
         if let Some(mut service) = service {
-            // What is not over by then ends with the process.
+            // Everything else ends with the process.
             let _ = service.close_with_timeout(LEAVING).await;
         }
         if let Some(process) = &self.process {
@@ -233,11 +231,11 @@ impl Drop for Asked<'_> {
     }
 }
 
-/// Why a connection was not opened.
+/// Why a connection failed to open.
 enum Unopened {
-    /// The server does not know the handshake that it was offered.
+    /// The server rejects the offered handshake.
     NoHandshake(String),
-    /// It does not listen, or speak, any more.
+    /// The server closed its end.
     Closed,
     /// Anything else.
     Broken(String),
@@ -254,7 +252,7 @@ impl Unopened {
     fn of(error: &ClientInitializeError) -> Self {
         match error {
             ClientInitializeError::JsonRpcError(error) => {
-                let why = format!("it refuses the handshake: {}", one_line(&error.message));
+                let why = format!("it rejects the handshake: {}", one_line(&error.message));
                 match error.code {
                     ErrorCode::METHOD_NOT_FOUND | ErrorCode::UNSUPPORTED_PROTOCOL_VERSION => {
                         Self::NoHandshake(why)
@@ -265,9 +263,9 @@ impl Unopened {
             ClientInitializeError::TransportError { error, .. } => Self::sending(error),
             ClientInitializeError::ConnectionClosed(_) => Self::Closed,
             ClientInitializeError::NoCompatibleProtocolVersion { .. } => {
-                Self::Broken("it speaks no version of MCP that is known here".to_owned())
+                Self::Broken("it supports no MCP version that Stepwell does".to_owned())
             }
-            _ => Self::Broken("its answer to the handshake is none of MCP's".to_owned()),
+            _ => Self::Broken("its answer to the handshake is not MCP".to_owned()),
         }
     }
 
@@ -278,7 +276,7 @@ impl Unopened {
             }
             ServiceError::TransportSend(error) => Self::sending(error),
             ServiceError::UnexpectedResponse => {
-                Self::Broken("its list of tools is none of MCP's".to_owned())
+                Self::Broken("its list of tools is not valid MCP".to_owned())
             }
             _ => Self::Closed,
         }
@@ -289,7 +287,7 @@ impl Unopened {
     }
 }
 
-/// What HTTP has to say of a failure to send.
+/// The HTTP failure inside a transport error, if there is one.
 fn http_fault(error: &DynamicTransportError) -> Option<&HttpFault> {
     match error.error.downcast_ref::<StreamableHttpError<HttpFault>>()? {
         StreamableHttpError::Client(fault) => Some(fault),
@@ -297,7 +295,7 @@ fn http_fault(error: &DynamicTransportError) -> Option<&HttpFault> {
     }
 }
 
-/// Shakes hands and asks for the tools.
+/// Performs the handshake and lists the tools.
 async fn begin<T, E, A>(
     name: &ServerName,
     transport: T,
@@ -316,7 +314,7 @@ where
     Ok((service, listed))
 }
 
-/// Asks for one page of the tools.
+/// Requests one page of tools.
 async fn page(service: &Service, cursor: Option<String>) -> Result<Page, Unopened> {
     let params = PaginatedRequestParams::default().with_cursor(cursor);
     let request = ListToolsRequest { params: Some(params), ..ListToolsRequest::default() };
@@ -325,7 +323,8 @@ async fn page(service: &Service, cursor: Option<String>) -> Result<Page, Unopene
         ServerResult::ListToolsResult(page) => {
             Ok(Page { tools: page.tools.into_iter().map(Ok).collect(), next: page.next_cursor })
         }
-        // One tool that is not as MCP wants it makes the whole list something else.
+        // With a single malformed tool, the client library reports the whole list as a custom
+        // result.
         ServerResult::CustomResult(CustomResult(list)) => {
             Page::of(&list).ok_or_else(|| Unopened::listing(&ServiceError::UnexpectedResponse))
         }
@@ -333,7 +332,7 @@ async fn page(service: &Service, cursor: Option<String>) -> Result<Page, Unopene
     }
 }
 
-/// Asks for the tools, page by page, as far as anyone would want to know them.
+/// Requests the tools page by page, up to a limit.
 async fn list(name: &ServerName, service: &Service) -> Result<Listed, Unopened> {
     let mut listed = Listed::default();
     if service.peer_info().is_none_or(|info| info.capabilities.tools.is_none()) {
@@ -360,10 +359,10 @@ async fn list(name: &ServerName, service: &Service) -> Result<Listed, Unopened> 
         }
     }
     if refused > NAMED {
-        listed.left_out.push(format!("{} more that are as large", refused - NAMED));
+        listed.left_out.push(format!("{} more that are too large", refused - NAMED));
     }
     if seen > MOST_LISTED {
-        listed.left_out.push(format!("all after the first {MOST_LISTED} that it lists"));
+        listed.left_out.push(format!("all after its first {MOST_LISTED} tools"));
     }
     Ok(listed)
 }

@@ -1,4 +1,4 @@
-//! What a server answers, in words: everything that is no text is described.
+//! A server's answer as text: everything that is not text is described.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use crate::tool::output::Output;
 
 const UNKNOWN: &str = "[content of an unknown kind]";
 
-/// The answer as a model is told of it; of one that is too long, the first and the last part.
+/// The answer as a model receives it; a long one keeps its beginning and end.
 pub(super) fn told(result: &CallToolResult, limit: usize) -> String {
     let mut output = Output::new(limit);
     for (n, block) in result.content.iter().enumerate() {
@@ -21,7 +21,7 @@ pub(super) fn told(result: &CallToolResult, limit: usize) -> String {
             other => output.push(described(other).as_bytes()),
         }
     }
-    // Where there is both, the one is the other's text.
+    // If both are present, the text repeats the structured content.
     if let Some(structured) =
         result.structured_content.as_ref().filter(|_| result.content.is_empty())
     {
@@ -47,7 +47,6 @@ fn described(block: &ContentBlock) -> String {
         ContentBlock::ResourceLink(link) => {
             let mut text = format!("[resource {}: {}", link.name, link.uri);
             for more in [&link.mime_type, &link.description].into_iter().flatten() {
-                // Writing to a string does not fail.
                 let _ = write!(text, ", {more}");
             }
             text.push(']');
@@ -57,7 +56,7 @@ fn described(block: &ContentBlock) -> String {
     }
 }
 
-/// Bytes that are not shown. `data` is Base64.
+/// Describes bytes that are not shown. `data` is Base64.
 fn picture(what: &str, kind: &str, data: &str) -> String {
     let bytes = counted(data.trim_end_matches('=').len() * 3 / 4, "byte");
     format!("[{what}: {kind}, {bytes}, not shown]")

@@ -1,8 +1,8 @@
-//! A server behind HTTP: what is sent, how much of an answer is taken, and what a failure
-//! means for the call.
+//! An MCP server over HTTP: the requests, the limit on answers, and what a failure means for the
+//! call.
 //!
-//! The client library would read an answer of any length and follow redirects; so the
-//! requests are made here. Unsolicited messages are not asked for.
+//! The requests are made here because the client library would read answers of any length and
+//! follow redirects. Unsolicited messages are not requested.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use sse_stream::{Sse, SseStream};
 use super::{Address, LARGEST_MESSAGE, one_line};
 use crate::provider::remote::use_ring;
 
-/// How often a stream that broke off is asked for again, and after how long the first time; the
-/// pauses double.
+/// How often an interrupted stream is requested again, and the first pause before that; the pauses
+/// double.
 const RESUMED: usize = 3;
 const PAUSE: Duration = Duration::from_millis(500);
 
@@ -35,7 +35,7 @@ const SESSION: &str = "mcp-session-id";
 type Fault = StreamableHttpError<HttpFault>;
 type Headers = HashMap<HeaderName, HeaderValue>;
 
-/// Why a request brought no answer, in words that hold neither the address nor a key.
+/// Why a request failed. The text holds neither the address nor a key.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum HttpFault {
     #[error("it cannot be reached: {0}")]
@@ -58,21 +58,21 @@ impl HttpFault {
     }
 }
 
-/// The causes of an error, without the error itself, which names the address.
+/// The causes of an error. The error itself is left out because it names the address.
 fn causes(error: &reqwest::Error) -> String {
     let causes = std::iter::successors(std::error::Error::source(error), |it| it.source());
     causes.last().map_or_else(|| "the request failed".to_owned(), ToString::to_string)
 }
 
-/// A way to speak to a server at an address.
+/// A transport to the server at an address.
 pub(super) fn transport(
     address: &Address,
     timeout: Duration,
 ) -> Result<StreamableHttpClientTransport<HttpClient>, String> {
     use_ring();
-    // As for models: no redirects, which would carry the key to another host, and no proxy
-    // out of the environment. A connection that was kept may turn out to be dead only after a
-    // call was written to it; with a new one it is clear whether the call was made.
+    // As for models: no redirects, which would carry the key to another host, and no proxy from the
+    // environment. Connections are not reused: a reused one may turn out to be dead only after a
+    // call was written, and then it is unclear whether the call was made.
     let client = reqwest::Client::builder()
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
@@ -100,7 +100,6 @@ fn headers(address: &Address) -> Result<Headers, String> {
     address.headers.iter().map(header).collect()
 }
 
-/// Makes the requests.
 #[derive(Clone, Debug)]
 pub(super) struct HttpClient {
     client: reqwest::Client,
@@ -142,7 +141,7 @@ impl StreamableHttpClient for HttpClient {
             Ok(refusal @ JsonRpcMessage::Error(_)) if !is_about_key(status) => {
                 Ok(StreamableHttpPostResponse::Json(refusal, session))
             }
-            // Only a request has an answer.
+            // Only requests have an answer.
             _ if status.is_success() && !matches!(message, JsonRpcMessage::Request(_)) => {
                 Ok(StreamableHttpPostResponse::Accepted)
             }
@@ -169,7 +168,8 @@ impl StreamableHttpClient for HttpClient {
         auth_header: Option<String>,
         custom_headers: Headers,
     ) -> Result<BoxStream<'static, Result<Sse, SseError>>, Fault> {
-        // Nothing is wanted that was not asked for; only an answer that broke off is.
+        // Only an interrupted answer is requested again; there is no stream for unsolicited
+        // messages.
         let Some(last) = last_event_id else {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         };
@@ -215,7 +215,7 @@ fn too_long() -> String {
     format!("its answer is longer than {} MiB", LARGEST_MESSAGE >> 20)
 }
 
-/// The whole answer, if it is not too long.
+/// The whole answer, up to the size limit.
 async fn body(mut response: Response) -> Result<Vec<u8>, Fault> {
     let broken = |why| StreamableHttpError::Client(HttpFault::Broken(why));
     let mut body = Vec::new();
@@ -250,13 +250,13 @@ fn refusal(status: StatusCode, body: &[u8]) -> HttpFault {
     let said = one_line(&String::from_utf8_lossy(body));
     let said = if said.is_empty() { String::new() } else { format!(": {said}") };
     if is_about_key(status) {
-        HttpFault::Refused(format!("it refuses the key (HTTP {status}){said}"))
+        HttpFault::Refused(format!("it rejects the key (HTTP {status}){said}"))
     } else if status.is_redirection() {
-        HttpFault::Refused(format!("it is elsewhere (HTTP {status}), and that is not followed"))
+        HttpFault::Refused(format!("it redirects (HTTP {status}), and redirects are not followed"))
     } else if status.is_client_error() {
-        HttpFault::Refused(format!("it refuses the request (HTTP {status}){said}"))
+        HttpFault::Refused(format!("it rejects the request (HTTP {status}){said}"))
     } else if status.is_success() {
-        HttpFault::Broken(format!("its answer is none of MCP's{said}"))
+        HttpFault::Broken(format!("its answer is not MCP{said}"))
     } else {
         HttpFault::Broken(format!("it failed (HTTP {status}){said}"))
     }

@@ -1,4 +1,4 @@
-//! Servers that serve run after run: those of a front end's connection.
+//! MCP servers that a front end shares between runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use tokio::sync::Mutex;
 use super::{Server, Servers, Starting};
 use crate::tool::ToolEnv;
 
-/// Servers that are started when a run first needs them, and live until they are closed. One that
-/// is gone is started again by the next run.
+/// Servers that start when a run first needs them, and stay until the front end closes them. A
+/// server that died starts again with the next run.
 #[derive(Debug)]
 pub struct KeptServers {
     servers: Vec<Server>,
-    /// Where they are looked after: a run's own runtime ends with the run.
+    /// The runtime of the connections; a run's own runtime ends with the run.
     tokio: Handle,
-    /// Those that answered, by their names.
+    /// The connected servers, by name.
     open: Mutex<BTreeMap<String, Arc<Servers>>>,
 }
 
 impl KeptServers {
-    /// Such servers, looked after by a runtime that outlives the runs.
+    /// `tokio` must outlive the runs.
     #[must_use]
     pub fn new(servers: Vec<Server>, tokio: Handle) -> Self {
         Self { servers, tokio, open: Mutex::default() }
     }
 
-    /// Which ones.
+    /// The configured servers.
     #[must_use]
     pub fn servers(&self) -> &[Server] {
         &self.servers
     }
 
-    /// Their tools, for one run. Closing what is answered ends none of them.
+    /// Their tools for one run. Closing the result ends no server.
     pub async fn connect(&self, place: &ToolEnv, awaited: &Starting) -> Servers {
         let mut open = self.open.lock().await;
         open.retain(|_, connected| connected.is_alive());
@@ -48,7 +48,7 @@ impl KeptServers {
             })
         });
         let mut all = Servers::default();
-        // A panic of its task is as good as no answer.
+        // A panic in a connection's task counts as no answer.
         for (name, connected) in join_all(starting).await.into_iter().flatten() {
             if connected.absent.is_empty() {
                 open.insert(name, Arc::new(connected));
@@ -63,7 +63,7 @@ impl KeptServers {
         all
     }
 
-    /// Ends them.
+    /// Ends all servers.
     pub async fn close(&self) {
         let open = std::mem::take(&mut *self.open.lock().await);
         join_all(open.values().map(|connected| connected.close())).await;

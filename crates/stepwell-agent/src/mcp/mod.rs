@@ -1,8 +1,7 @@
-//! Tools of MCP servers: programs that are started for a run, or addresses that are asked over
-//! HTTP.
+//! Tools of MCP servers: programs that a run starts, or addresses that it calls over HTTP.
 //!
-//! They are tools like all others. What a server says of itself is bounded before it is
-//! used, and a server that fails takes nothing with it but its own tools.
+//! They are tools like all others. A server's own texts are shortened before use, and a failing
+//! server costs the run only that server's tools.
 
 mod connection;
 mod content;
@@ -28,73 +27,73 @@ use crate::provider::remote::Key;
 use crate::tool::{Tool, ToolEnv};
 pub use stepwell_catalog::server::ServerName;
 
-/// How long a server has to be ready, unless a user says otherwise. Some are downloaded first.
+/// How long a server may take to start, by default. Some are downloaded first.
 pub const DEFAULT_START: Duration = Duration::from_secs(30);
 
-/// The largest message that is taken from a server.
+/// The largest message that is accepted from a server.
 const LARGEST_MESSAGE: usize = 8 << 20;
 
-/// How many tools of one server are looked at.
+/// How many tools of one server are considered.
 const MOST_LISTED: usize = 5_000;
 
-/// As much of a server's words as is shown.
+/// How many characters of a server's message are shown.
 const WORDS: usize = 300;
 
-/// A server that a user named.
+/// A configured server.
 #[derive(Clone, Debug)]
 pub struct Server {
-    /// What its tools' names begin with.
+    /// The prefix of its tools' names.
     pub name: ServerName,
-    /// How it is reached.
+    /// How to connect to it.
     pub reach: Reach,
-    /// How long it has to be ready.
+    /// How long it may take to start.
     pub start: Duration,
-    /// How long one call may take; as long as a command, if absent.
+    /// How long one call may take; `None` for the limit of commands.
     pub timeout: Option<Duration>,
 }
 
-/// How a server is reached.
+/// How to connect to a server.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    /// By starting it.
+    /// Start a program.
     Program(Program),
-    /// Over HTTP.
+    /// Connect over HTTP.
     Address(Address),
 }
 
-/// A server that is started.
+/// A server that is a local program.
 #[derive(Clone)]
 pub struct Program {
-    /// Its name, looked for as a shell would, or its path.
+    /// A path, or a name that is looked up in `PATH`.
     pub program: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Vec<String>,
-    /// Variables that it is given besides ours.
+    /// Environment variables in addition to this process's.
     pub variables: BTreeMap<String, String>,
-    /// Where it starts.
+    /// Its working directory.
     pub folder: PathBuf,
 }
 
 impl std::fmt::Debug for Program {
-    /// Without what may be secret.
+    /// Leaves out everything that may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Program").field("program", &self.program).finish_non_exhaustive()
     }
 }
 
-/// A server behind HTTP.
+/// A server over HTTP.
 #[derive(Clone)]
 pub struct Address {
-    /// Where it answers.
+    /// Its URL.
     pub url: String,
     /// Headers of every request.
     pub headers: BTreeMap<String, String>,
-    /// Its key, as a bearer token.
+    /// The key, sent as a bearer token.
     pub key: Option<Key>,
 }
 
 impl std::fmt::Debug for Address {
-    /// Without what may be secret.
+    /// Leaves out everything that may be secret.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Address").finish_non_exhaustive()
     }
@@ -104,17 +103,17 @@ impl std::fmt::Debug for Address {
 #[derive(Debug, Default)]
 pub struct Servers {
     connections: Vec<Arc<Connection>>,
-    /// The tools of those that answered.
+    /// The tools of the servers that connected.
     pub tools: Vec<Arc<dyn Tool>>,
-    /// Those that did not, and why.
+    /// The servers that did not connect, and why.
     pub absent: BTreeMap<String, String>,
-    /// What else a user should know: tools that were left out, and why.
+    /// Warnings for the user: dropped tools, and why.
     pub notices: Vec<String>,
 }
 
 impl Servers {
-    /// Starts or reaches each of them, all at once, and asks for their tools. Which of them are
-    /// awaited is in `starting`.
+    /// Connects to all servers at once and lists their tools. `starting` names the servers that are
+    /// not ready yet.
     pub async fn connect(servers: &[Server], place: &ToolEnv, starting: &Starting) -> Self {
         let connecting = servers.iter().map(|server| async move {
             let _awaited = starting.begin(server.name.as_str());
@@ -151,18 +150,18 @@ impl Servers {
         self.connections.push(connection);
     }
 
-    /// Do all of them still answer?
+    /// Are all connections still open?
     pub(super) fn is_alive(&self) -> bool {
         self.connections.iter().all(|connection| connection.is_alive())
     }
 
-    /// Tells the servers to end, and waits a little until they have.
+    /// Ends the servers, waiting briefly for each.
     pub async fn close(&self) {
         join_all(self.connections.iter().map(|connection| connection.close())).await;
     }
 }
 
-/// A text in one line, and not too long.
+/// The text on one line, shortened.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

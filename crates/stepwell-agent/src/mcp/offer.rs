@@ -1,5 +1,5 @@
-//! What a server offers, as a model is told of it: of bounded size, and in a form that every
-//! provider takes.
+//! A server's tools as a model sees them: of limited size, and in a form that every provider
+//! accepts.
 
 use serde_json::{Map, Value};
 use stepwell::model::Effect;
@@ -8,30 +8,30 @@ use stepwell_catalog::server::ServerName;
 use crate::provider::ToolSpec;
 use crate::tool::cut;
 
-/// The longest description. Every request carries all of them.
+/// The longest description. Every request repeats all descriptions.
 const LONGEST_DESCRIPTION: usize = 4 << 10;
 
 /// The largest schema.
 const LARGEST_SCHEMA: usize = 32 << 10;
 
-/// The longest name by which we would have to ask for a tool.
+/// The longest tool name of a server.
 const LONGEST_NAME: usize = 256;
 
-/// What stands at the top of a schema and no provider takes there; or, as `$schema`, some do
-/// not. The server checks the arguments all the same.
+/// Keywords that providers reject at the top of a schema (`$schema`: some of them). The server
+/// still checks the arguments.
 const NOT_TAKEN: [&str; 6] = ["$schema", "oneOf", "anyOf", "allOf", "not", "enum"];
 
 /// A tool that a server offers.
 #[derive(Clone, Debug)]
 pub(super) struct Offered {
-    /// How the model is told of it.
+    /// The tool's description for the model.
     pub(super) spec: ToolSpec,
-    /// The name by which the server knows it.
+    /// The tool's name at the server.
     pub(super) own: String,
     pub(super) effect: Effect,
 }
 
-/// A page of what a server lists: tools, and why some of them are none.
+/// One page of a tool list, and why some entries are not used.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     pub(super) tools: Vec<Result<rmcp::model::Tool, String>>,
@@ -39,8 +39,7 @@ pub(super) struct Page {
 }
 
 impl Page {
-    /// Reads a list tool by tool, if it is one. A tool without a schema takes no arguments, or any
-    /// that its description speaks of.
+    /// Parses a list entry by entry. A tool without a schema takes any arguments.
     pub(super) fn of(list: &Value) -> Option<Self> {
         let tool = |listed: &Value| {
             let mut tool = listed.clone();
@@ -48,14 +47,14 @@ impl Page {
                 tool["inputSchema"] = Map::new().into();
             }
             let name = cut(listed["name"].as_str().unwrap_or("one without a name"), LONGEST_NAME);
-            serde_json::from_value(tool).map_err(|_| format!("{name} is no tool as MCP wants one"))
+            serde_json::from_value(tool).map_err(|_| format!("{name} is not a valid MCP tool"))
         };
         let tools = list["tools"].as_array()?.iter().map(tool).collect();
         Some(Self { tools, next: list["nextCursor"].as_str().map(str::to_owned) })
     }
 }
 
-/// Takes an offer, or says why not.
+/// Converts a tool, or says why it is not used.
 pub(super) fn take(server: &ServerName, tool: &rmcp::model::Tool) -> Result<Offered, String> {
     let own = tool.name.as_ref();
     if own.is_empty() || own.len() > LONGEST_NAME {

@@ -1,5 +1,4 @@
-//! A server that is a program of ours: started, spoken to through pipes, and ended with the
-//! run.
+//! An MCP server as a child process: started for a run, spoken to through pipes, and ended with it.
 
 use std::io::{self, PipeReader, PipeWriter};
 use std::os::unix::process::ExitStatusExt as _;
@@ -22,18 +21,18 @@ use crate::tool::environment::hide_keys;
 use crate::tool::supervise::{GRACE, Watched, exit_code, hold_server};
 use crate::tool::{Supervisor, ToolEnv};
 
-/// How much of what it said last on stderr is kept.
+/// How many of its last bytes on stderr are kept.
 const LAST_WORDS: usize = 300;
 
-/// How long what a server wrote before it ended is read on. Only a process that left its
-/// group can still hold a pipe open.
+/// How long the output of an ended server is still read. Only a process that left the server's
+/// group can hold the pipe open longer.
 pub(super) const DRAIN: Duration = Duration::from_millis(250);
 
-/// How much of a line that is no message is kept.
+/// How much of a line that is not a message is kept.
 const NONSENSE: usize = 80;
 
-/// How long a server that was let go of has to be gone: its own time, that between SIGTERM and
-/// SIGKILL, and time to be scheduled.
+/// How long a server may take to end: its own time, the time between SIGTERM and SIGKILL, and some
+/// for scheduling.
 const GONE: Duration = GRACE.saturating_mul(5);
 
 /// A server's process.
@@ -42,14 +41,14 @@ pub(super) struct Process {
     /// How it ended, once it did.
     ended: watch::Receiver<Option<String>>,
     words: Arc<Mutex<ServerOutput>>,
-    /// Closes when its stderr does.
+    /// Closes when its stderr closes.
     silent: watch::Receiver<()>,
-    /// Writes to it.
+    /// The task that writes to it.
     writing: Mutex<Option<JoinHandle<()>>>,
 }
 
 impl Drop for Process {
-    /// One that does not read would be written to for ever.
+    /// Without this, writing to a server that does not read would never end.
     fn drop(&mut self) {
         if let Some(writing) = self.writing.get_mut().take() {
             writing.abort();
@@ -57,25 +56,24 @@ impl Drop for Process {
     }
 }
 
-/// What it said that is no message.
+/// Output that is not protocol messages.
 #[derive(Debug, Default)]
 struct ServerOutput {
-    /// The last of its stderr.
+    /// The end of its stderr.
     last: Vec<u8>,
-    /// The first line of its stdout that is no message.
+    /// The first line of its stdout that is not a message.
     nonsense: Option<String>,
-    /// Why we listen no more.
+    /// Why its stdout is no longer read.
     deaf: Option<String>,
 }
 
-/// What it says, and what is said to it.
+/// The server's output, and the input to it.
 pub(super) type Streams = (Ear, DuplexStream);
 
-/// How much waits to be written to it.
+/// How many bytes may wait to be written to it.
 const WAITING: usize = 64 << 10;
 
 impl Process {
-    /// Starts it.
     pub(super) fn start(program: &Program, place: &ToolEnv) -> io::Result<(Self, Streams)> {
         let (input, to_it) = io::pipe()?;
         let (from_it, output) = io::pipe()?;
@@ -96,24 +94,23 @@ impl Process {
         let (mouth, mut said) = tokio::io::duplex(WAITING);
         let mut to_it = pipe::Sender::from_owned_fd(to_it.into())?;
         let writing = tokio::spawn(async move {
-            // It reads no more, or nothing more is said.
+            // Fails if the server stops reading; ends if there is nothing more to write.
             let _ = tokio::io::copy(&mut said, &mut to_it).await;
         });
         let writing = Mutex::new(Some(writing));
         Ok((Self { ended, words, silent, writing }, (ear, mouth)))
     }
 
-    /// Completes when it has ended.
+    /// Completes when the process has ended.
     pub(super) fn ended(&self) -> impl Future<Output = ()> + Send + 'static {
         let mut ended = self.ended.clone();
         async move {
-            // Whoever could say so is gone: it will not be said.
+            // If the sender is dropped, the end will never be reported.
             let _ = ended.wait_for(Option::is_some).await;
         }
     }
 
-    /// Lets go of it, once nothing more is said to it, and waits until it is gone; neither for
-    /// long.
+    /// Closes its input and waits briefly until it has ended.
     pub(super) async fn let_go(&self) {
         let writing = self.writing.lock().take();
         if let Some(mut writing) = writing
@@ -124,10 +121,9 @@ impl Process {
         let _ = timeout(GONE, self.ended()).await;
     }
 
-    /// Why it does not answer, if it does not of its own accord: how it ended, and what it
-    /// said.
+    /// Why it does not answer: how it ended and its last output, else `otherwise`.
     pub(super) async fn explain(&self, otherwise: &str) -> String {
-        // That its output ended is seen a little before that it did.
+        // Its stdout closes slightly before the process is seen to end.
         let _ = timeout(GRACE, self.ended()).await;
         let _ = timeout(DRAIN, self.silent.clone().changed()).await;
         let ended = self.ended.borrow().clone();
@@ -135,13 +131,13 @@ impl Process {
         self.quoted(&deaf.or(ended).unwrap_or_else(|| otherwise.to_owned()))
     }
 
-    /// Why it is not used, with what it said.
+    /// `why`, with the server's last output.
     pub(super) fn quoted(&self, why: &str) -> String {
         let words = self.words();
         let last = one_line(&String::from_utf8_lossy(&words.last));
         match (last.is_empty(), &words.nonsense) {
             (false, _) => format!("{why}; its last words: {last}"),
-            (true, Some(line)) => format!("{why}; it wrote what is no message: {line}"),
+            (true, Some(line)) => format!("{why}; it wrote a line that is not a message: {line}"),
             (true, None) => why.to_owned(),
         }
     }
@@ -151,7 +147,7 @@ impl Process {
     }
 }
 
-/// The process's ends of its pipes.
+/// The child's ends of its pipes.
 struct Ends {
     input: PipeReader,
     output: PipeWriter,
@@ -160,7 +156,7 @@ struct Ends {
 
 type Ended = watch::Receiver<Option<String>>;
 
-/// Starts a supervisor that starts it.
+/// Starts a supervisor, which starts the server.
 fn supervised(
     program: &Program,
     supervisor: &Supervisor,
@@ -179,15 +175,15 @@ fn supervised(
         let how = match child.wait().await {
             Ok(status) if status.signal().is_some() => "its supervisor was killed".to_owned(),
             Ok(status) => how_it_ended(status),
-            Err(error) => format!("it was lost sight of: {error}"),
+            Err(error) => format!("waiting for it failed: {error}"),
         };
-        // Nobody may want to know any more.
+        // The receiver may be gone.
         let _ = say.send(Some(how));
     });
     Ok(ended)
 }
 
-/// Supervises by a thread: as good, while this process lives.
+/// Supervises in a thread. That is as good as a process while this process lives.
 fn threaded(program: &Program, place: &ToolEnv, ends: Ends) -> io::Result<Ended> {
     let mut command = Command::new(&program.program);
     command.args(&program.arguments);
@@ -202,14 +198,14 @@ fn threaded(program: &Program, place: &ToolEnv, ends: Ends) -> io::Result<Ended>
         let how = match receiver.await {
             Ok(Ok(status)) => how_it_ended(status),
             Ok(Err(error)) => format!("it could not be started: {error}"),
-            Err(_) => "it was lost sight of: its thread broke".to_owned(),
+            Err(_) => "the thread that supervised it panicked".to_owned(),
         };
         let _ = say.send(Some(how));
     });
     Ok(ended)
 }
 
-/// Where it runs, and with which variables.
+/// Sets the working directory and the environment.
 fn surround(command: &mut Command, program: &Program, place: &ToolEnv) {
     command.current_dir(&program.folder);
     hide_keys(command, place);
@@ -224,8 +220,7 @@ fn receiver(reader: PipeReader) -> io::Result<pipe::Receiver> {
     pipe::Receiver::from_owned_fd(reader.into())
 }
 
-/// Takes in what it writes to stderr, so that it never waits for that, and keeps the last of
-/// it.
+/// Reads stderr so that the server never blocks on it, and keeps the last part.
 async fn listen(mut pipe: pipe::Receiver, words: Arc<Mutex<ServerOutput>>) {
     let mut buffer = vec![0; 4 << 10];
     while let Ok(len @ 1..) = pipe.read(&mut buffer).await {
@@ -238,8 +233,7 @@ async fn listen(mut pipe: pipe::Receiver, words: Arc<Mutex<ServerOutput>>) {
     }
 }
 
-/// Its stdout. It ends where a message is too long, which the client library would drop
-/// without a word.
+/// Its stdout. Fails at a message that is too long; the client library would drop it silently.
 #[derive(Debug)]
 pub(super) struct Ear {
     pipe: pipe::Receiver,
@@ -277,7 +271,7 @@ impl AsyncRead for Ear {
 #[derive(Debug)]
 struct Line {
     length: usize,
-    /// Its first bytes, if it is no message: those are objects.
+    /// Its first bytes, if it is not a message: messages are objects.
     nonsense: Vec<u8>,
 }
 
@@ -286,7 +280,7 @@ impl Line {
         Self { length: 0, nonsense: Vec::new() }
     }
 
-    /// Takes a byte; at the end of a line that is no message, tells the line.
+    /// Adds a byte. At the end of a line that is not a message, returns the line.
     fn push(&mut self, byte: u8) -> Option<String> {
         if byte == b'\n' {
             let line = std::mem::replace(self, Self::new());

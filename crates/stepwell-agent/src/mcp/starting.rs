@@ -1,11 +1,11 @@
-//! Which servers are awaited, for those who wait with them.
+//! The servers that are still starting, for front ends that show them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-/// The servers that have begun to start and are not ready yet. Clones are the same.
+/// The servers that are still starting. Clones share one set.
 #[derive(Clone, Debug, Default)]
 pub struct Starting(Arc<Mutex<BTreeSet<String>>>);
 
@@ -16,14 +16,14 @@ impl Starting {
         self.0.lock().iter().cloned().collect()
     }
 
-    /// Notes that a server starts, until what is answered is dropped.
+    /// Adds a server until the returned guard is dropped.
     pub(super) fn begin(&self, name: &str) -> Awaited {
         self.0.lock().insert(name.to_owned());
         Awaited { starting: self.clone(), name: name.to_owned() }
     }
 }
 
-/// A server that is awaited.
+/// Removes its server from the set when dropped.
 pub(super) struct Awaited {
     starting: Starting,
     name: String,

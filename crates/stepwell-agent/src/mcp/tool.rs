@@ -1,4 +1,4 @@
-//! A server's tool as one of ours.
+//! A server's tool as a Stepwell tool.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,12 +13,11 @@ use super::offer::Offered;
 use crate::provider::ToolSpec;
 use crate::tool::{Done, Plan, Tool, ToolEnv, visible};
 
-/// A server's tool.
 #[derive(Debug)]
 pub(super) struct Remote {
     pub(super) offered: Offered,
     pub(super) connection: Arc<Connection>,
-    /// How long a call may take; as long as a command, if absent.
+    /// How long a call may take; `None` for the limit of commands.
     pub(super) timeout: Option<Duration>,
 }
 
@@ -31,7 +30,7 @@ impl Tool for Remote {
         self.offered.effect
     }
 
-    /// All of the arguments: whoever allows a call has to see what it is about.
+    /// Shows all arguments: a person who approves a call must see them.
     fn preview(&self, arguments: &Value) -> String {
         let line = format!("call {} {arguments}", self.offered.spec.name);
         line.chars().flat_map(visible).collect()
@@ -40,7 +39,7 @@ impl Tool for Remote {
     fn plan(&self, arguments: &Value, _: &ToolEnv) -> Result<Plan, String> {
         match arguments {
             Value::Object(_) | Value::Null => Ok(Plan::default()),
-            _ => Err(format!("the arguments for {} are no object", self.offered.spec.name)),
+            _ => Err(format!("the arguments of {} are not an object", self.offered.spec.name)),
         }
     }
 
@@ -64,20 +63,21 @@ impl Tool for Remote {
 impl Remote {
     fn failed(&self, fault: CallFault, limit: Duration) -> Done {
         match fault {
-            CallFault::Unasked(why) => Done::failed(format!("its server cannot be asked: {why}")),
-            CallFault::Refused(why) => Done::failed(format!("its server refuses: {why}")),
+            CallFault::Unasked(why) => {
+                Done::failed(format!("the MCP server cannot be reached: {why}"))
+            }
+            CallFault::Refused(why) => Done::failed(format!("the MCP server refused: {why}")),
             CallFault::Lost(why) if self.offered.effect == Effect::Pure => {
-                Done::failed(format!("its server did not answer: {why}"))
+                Done::failed(format!("the MCP server did not answer: {why}"))
             }
             CallFault::Lost(why) => {
                 let text = format!(
-                    "its server was asked and did not answer, so nobody knows \
-                                    what it did: {why}"
+                    "the MCP server did not answer the call, so its outcome is unknown: {why}"
                 );
                 Done { outcome: Outcome::Unknown, ..Done::failed(text) }
             }
             CallFault::TimedOut => {
-                let text = format!("cancelled after {} s: it took too long", limit.as_secs());
+                let text = format!("cancelled after {} s: the call took too long", limit.as_secs());
                 Done { outcome: Outcome::TimedOut, ..Done::failed(text) }
             }
         }

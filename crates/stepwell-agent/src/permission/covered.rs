@@ -1,8 +1,8 @@
-//! Whether a command line runs the command that a pattern forbids, also through other programs.
+//! Whether a command line runs a denied command, directly or through other programs.
 //!
-//! A program that runs none of its arguments may have any. A wrapper that is understood is opened. Any
-//! other program is asked about if its text names the forbidden program, or holds code that a shell
-//! would compute.
+//! A program that never runs its arguments may have any. A known wrapper is opened. For any other
+//! program a person decides if its text names the denied program, or holds code that a shell would
+//! expand.
 
 use std::cell::Cell;
 
@@ -16,15 +16,15 @@ use super::programs::{
 use super::sed;
 use super::shell::{MAX_DEPTH, SPLIT, Simple, WHOLE, Word, is_unknown, parse};
 
-/// Does a command line run the command that a pattern forbids?
+/// Does a command line run the command that the pattern denies?
 pub(super) fn command_covered(pattern: &str, line: &str) -> Covers {
     Search { pattern, depth: 0, left: &Cell::new(MAX_WORK) }.line(line)
 }
 
-/// How many words are looked at before a line counts as not understood.
+/// How many words are examined before a line counts as not understood.
 const MAX_WORK: usize = 20_000;
 
-/// A search for one pattern, in the line or in a text that a command of it runs.
+/// A search for one pattern, in the line or in code that one of its commands runs.
 #[derive(Clone, Copy)]
 struct Search<'a> {
     pattern: &'a str,
@@ -35,20 +35,20 @@ struct Search<'a> {
 /// The text around a command.
 #[derive(Clone, Copy, Default)]
 struct Around<'a> {
-    /// The command as it was written.
+    /// The command as written.
     source: &'a str,
-    /// The text that it reads from the line.
+    /// The text that the line feeds to its stdin.
     input: Option<&'a str>,
-    /// The text around it, if it reads the output of another command.
+    /// The surrounding text, if its stdin is another command's output.
     piped: Option<Piped>,
 }
 
-/// A text in which one command reads the output of another one.
+/// A text in which one command reads another one's output.
 #[derive(Clone, Copy)]
 struct Piped {
-    /// Does it name the forbidden program?
+    /// Does it name the denied program?
     is_mentioned: bool,
-    /// Does it hold code that a shell would compute?
+    /// Does it hold code that a shell would expand?
     has_code: bool,
 }
 
@@ -59,7 +59,8 @@ impl Covers {
 }
 
 impl Search<'_> {
-    /// The search one level deeper, where so many words are; none, if that is too deep or too much.
+    /// The search one level deeper, in a text of this many words; `None` beyond the limits of depth
+    /// or work.
     fn deeper(self, words: usize) -> Option<Self> {
         let left = self.left.get().checked_sub(words)?;
         self.left.set(left);
@@ -77,7 +78,7 @@ impl Search<'_> {
         found.unwrap_or(Covers::No).max(Covers::perhaps_if(!script.is_clear))
     }
 
-    /// Code that a command runs. A part that only the shell knows may be any code.
+    /// Code that a command runs. A part that only the shell can expand may be any code.
     fn code(self, text: &str) -> Covers {
         self.line(text).max(Covers::perhaps_if(text.contains(is_unknown)))
     }
@@ -89,7 +90,7 @@ impl Search<'_> {
             piped: command.is_piped.then_some(piped),
         };
         let assigned = command.assigned.iter().map(|(name, value)| self.value(name, value)).max();
-        // The text that a loop or a group reads may reach each of its commands.
+        // Each command of a loop or a group may read its input.
         let read = around.input.filter(|_| command.words.is_empty());
         let read = Covers::perhaps_if(read.is_some_and(|text| self.mentions(text)));
         read.max(assigned.unwrap_or(Covers::No)).max(self.words(&command.words, around))
@@ -112,7 +113,7 @@ impl Search<'_> {
         is_mentioned(self.pattern, text)
     }
 
-    /// Does a text hold code that a shell would compute further, and that is not understood?
+    /// Does a text hold code that a shell would expand, and that is not understood?
     fn is_computed(self, text: &str) -> bool {
         // `--option=name=CODE`.
         let is_name = |it: char| it.is_ascii_alphanumeric() || "_-.".contains(it);
@@ -132,7 +133,7 @@ impl Search<'_> {
         is_code && self.line(text) != Covers::No
     }
 
-    /// A command by its words.
+    /// A command, given its words.
     fn words(self, words: &[Word], around: Around<'_>) -> Covers {
         let Some(first) = words.first() else { return Covers::No };
         let named = self.named(words);
@@ -170,7 +171,7 @@ impl Search<'_> {
         named.max(runs)
     }
 
-    /// Is the command itself like the pattern, by its whole name or by the name without its folder?
+    /// Does the command itself match the pattern, by its full path or by its file name?
     fn named(self, words: &[Word]) -> Covers {
         let line = joined(words);
         let base = words.first().and_then(program).map(|name| {
@@ -179,7 +180,7 @@ impl Search<'_> {
             format!("{name}{rest}")
         });
         let is_yes = |line: &String| is_like(self.pattern, line);
-        // A pattern without a folder means the program in any folder.
+        // A pattern without a folder matches the program in every folder.
         let may_be = match &base {
             Some(base) if !self.pattern.contains('/') => may_be_like(self.pattern, base),
             _ => may_be_like(self.pattern, &line),
@@ -190,8 +191,8 @@ impl Search<'_> {
         }
     }
 
-    /// Any program may run its arguments and the text that it reads: does one of them name the forbidden
-    /// program, or hold code that is not understood?
+    /// Any program may run its arguments and its input. Does one of them name the denied program,
+    /// or hold code that is not understood?
     fn unknown(self, words: &[Word], around: Around<'_>) -> Covers {
         let reads = |text: &str| self.mentions(text) || self.is_computed(text);
         let runs_code = |n: usize| {
@@ -211,7 +212,7 @@ impl Search<'_> {
         )
     }
 
-    /// A program that runs none of its arguments, unless an option names a program.
+    /// A program that never runs its arguments, unless an option names a program.
     fn data(self, data: &Data, words: &[Word], around: Around<'_>) -> Covers {
         let mut operands = words.iter().skip(1).filter(|word| !word.text.starts_with(['-', '+']));
         let subcommand = operands.next().map_or("", |word| word.text.as_str());
@@ -225,7 +226,7 @@ impl Search<'_> {
         }
     }
 
-    /// A word of the shell that takes names of variables and numbers.
+    /// A shell builtin that takes variable names and numbers.
     fn builtin(self, name: &str, words: &[Word], around: Around<'_>) -> Covers {
         let runs = words.iter().any(has_index_code);
         let is_set = match name {
@@ -242,7 +243,7 @@ impl Search<'_> {
         Covers::perhaps_if(runs || is_set)
     }
 
-    /// A shell: the code of `-c`, or the text that it reads.
+    /// A shell: the code of `-c`, or its input.
     fn shell(self, words: &[Word], input: Option<&str>) -> Covers {
         const LONG: &str = "--login --norc --noprofile --posix";
         let (mut is_code, mut at) = (false, 0);
@@ -270,7 +271,8 @@ impl Search<'_> {
         }
     }
 
-    /// An interpreter of another language: a file is not looked into, and other code is not understood.
+    /// An interpreter of another language. A script file is not examined; other code is not
+    /// understood.
     fn interpreter(self, words: &[Word], around: Around<'_>) -> Covers {
         let operand = words.iter().skip(1).position(|it| !has(INTERPRETER_FLAGS, &it.text));
         let rest = operand.map_or(&[][..], |n| &words[n + 1..]);
@@ -297,7 +299,7 @@ impl Search<'_> {
         }
     }
 
-    /// An editor or a debugger: commands that it reads, or that its options hold, are not understood.
+    /// An editor or debugger: commands in its input or options are not understood.
     fn editor(self, words: &[Word], around: Around<'_>) -> Covers {
         let is_sql = |word: &Word| matches!(base(&word.text), "sqlite3" | "psql" | "mysql");
         let is_option = |word: &Word| {
@@ -327,8 +329,8 @@ impl Search<'_> {
         found
     }
 
-    /// Git: its own options before the subcommand, settings that name programs, and subcommands that
-    /// run commands. A subcommand that is not git's own may be an alias for anything.
+    /// Git: its own options, settings that name programs, and subcommands that run commands. An
+    /// unknown subcommand may be an alias for anything.
     fn git(self, words: &[Word], around: Around<'_>) -> Covers {
         let mut at = 1;
         while let Some(word) = words.get(at).filter(|word| word.text.starts_with('-')) {
@@ -360,7 +362,7 @@ impl Search<'_> {
         }
     }
 
-    /// The command behind a wrapper.
+    /// The command that a wrapper runs.
     fn wrapper(self, wrapper: &Wrapper, words: &[Word], around: Around<'_>) -> Covers {
         let (mut found, mut at, mut skips) = (Covers::No, 0, wrapper.operands);
         let (mut has_options, mut place) = (true, "{}");
@@ -385,7 +387,7 @@ impl Search<'_> {
             } else if skips == 0 {
                 break;
             } else if text.contains(SPLIT) {
-                // A word that the shell may split may also hold the command.
+                // A word that the shell may split can also contain the command.
                 return Covers::Perhaps;
             } else {
                 skips -= 1;
@@ -397,12 +399,12 @@ impl Search<'_> {
             "parallel" => {
                 let end = rest.iter().position(|word| word.text.starts_with(":::"));
                 let command = &rest[..end.unwrap_or(rest.len())];
-                // Without a command, the arguments are the commands.
+                // Without a command, each argument is a command.
                 let is_open = command.is_empty() || words.iter().any(|word| !word.is_known());
                 let more = [command, &[Word::unknown()]].concat();
                 self.line(&joined(&more)).max(Covers::perhaps_if(is_open))
             }
-            // Without a command, these run a shell.
+            // Without a command, these start a shell.
             "sudo" | "doas" | "flock" if rest.is_empty() => Covers::Perhaps,
             "watch" => self.code(&joined(&rest)),
             "xargs" if !rest.is_empty() => {
@@ -413,13 +415,13 @@ impl Search<'_> {
     }
 }
 
-/// Where bash expects a name or a number, it runs the code in `a[$(…)]`.
+/// In a word that bash evaluates as a name or number, `a[$(…)]` runs code.
 fn has_index_code(word: &Word) -> bool {
     let index = word.text.split_once('[').map_or("", |(_, index)| index);
     ["$(", "${", "`"].iter().any(|code| index.contains(code))
 }
 
-/// awk runs commands by `system`, a pipe and `getline`.
+/// awk runs commands through `system`, pipes and `getline`.
 fn awk(words: &[Word]) -> Covers {
     let from_file =
         words.iter().any(|word| word.text.starts_with("-f") || word.text.starts_with("--f"));
@@ -440,7 +442,7 @@ struct Taken<'a> {
 }
 
 impl Wrapper {
-    /// Reads an option; none, if it is not known.
+    /// Parses an option; `None` if it is unknown.
     fn option<'a>(&self, text: &'a str) -> Option<Taken<'a>> {
         if text.starts_with("--") {
             let (name, attached) = match text.split_once('=') {
@@ -467,7 +469,7 @@ impl Wrapper {
     }
 }
 
-/// Does a command have one of these options? A long option can be cut short.
+/// Does a command have one of these options? Long options may be abbreviated.
 fn has_program_option(options: &str, words: &[Word]) -> bool {
     words.iter().skip(1).any(|word| {
         let name = word.text.split('=').next().unwrap_or_default();
@@ -479,7 +481,7 @@ fn has_program_option(options: &str, words: &[Word]) -> bool {
     })
 }
 
-/// The words with their placeholder replaced by text that is not known.
+/// The words, with each placeholder replaced by an unknown text.
 fn with_place(words: &[Word], place: &str) -> Vec<Word> {
     let unknown = String::from(WHOLE);
     let replaced = |word: &Word| match place {
@@ -489,7 +491,7 @@ fn with_place(words: &[Word], place: &str) -> Vec<Word> {
     words.iter().map(replaced).collect()
 }
 
-/// The name of a program without its folder; none, if only the shell knows it.
+/// The file name of a program; `None` if only the shell can expand it.
 fn program(word: &Word) -> Option<&str> {
     let name = base(&word.text).trim_start_matches('=');
     let is_known = !word.text.contains(SPLIT) && !name.contains(is_unknown);

@@ -1,8 +1,8 @@
-//! Patterns in which `*` stands for anything.
+//! Patterns in which `*` matches anything.
 
 use super::shell::is_unknown;
 
-/// Is a text like a pattern?
+/// Does the text match the pattern?
 pub(super) fn is_like(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else { return false };
@@ -17,10 +17,10 @@ pub(super) fn is_like(pattern: &str, text: &str) -> bool {
     rest.ends_with(last)
 }
 
-/// Can a text be like a pattern, where each part of the text that is not known may be anything?
+/// Could the text match the pattern, if its unknown parts may be anything?
 pub(super) fn may_be_like(pattern: &str, text: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
-    // Which beginnings of the pattern are like the text that was read so far.
+    // `reached[n]`: the first n characters of the pattern can match the text read so far.
     let mut reached = vec![false; pattern.len() + 1];
     reached[0] = true;
     let pass_stars = |reached: &mut Vec<bool>| {
@@ -32,7 +32,7 @@ pub(super) fn may_be_like(pattern: &str, text: &str) -> bool {
     for character in text.chars() {
         let mut next = vec![false; reached.len()];
         match is_unknown(character) {
-            // Nothing, or all that the pattern wants next.
+            // An unknown part matches nothing, or everything that the pattern still needs.
             true => {
                 let first = reached.iter().position(|it| *it).unwrap_or(reached.len());
                 next[first.min(pattern.len())..].fill(first < reached.len());

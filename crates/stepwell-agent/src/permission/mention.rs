@@ -1,10 +1,10 @@
-//! Whether a text names the program that a pattern forbids.
+//! Whether a text names the denied program.
 
 use super::glob::{is_like, may_be_like};
 use super::shell::{SPLIT, is_unknown};
 
-/// Does a text name the program of a pattern, and the word behind it, as code would name them? The text
-/// may hold quotes, and patterns for names of files.
+/// Does a text name the pattern's program and its next word, as code would? The text may hold
+/// quotes and file globs.
 pub(super) fn is_mentioned(pattern: &str, text: &str) -> bool {
     let mut words = pattern.split_whitespace();
     let (Some(program), second) = (words.next(), words.next()) else { return false };
@@ -18,24 +18,24 @@ pub(super) fn is_mentioned(pattern: &str, text: &str) -> bool {
     })
 }
 
-/// Does a text name the file of the program of a pattern, as `/bin/rm`?
+/// Does a text name the file of the pattern's program, such as `/bin/rm`?
 pub(super) fn is_file_named(pattern: &str, text: &str) -> bool {
     let program = pattern.split_whitespace().next().unwrap_or_default();
     names(text).any(|name| name.contains("bin/") && is_program(program, name))
 }
 
-/// The parts of a text that can be names of programs and files.
+/// The parts of a text that could be names of programs and files.
 pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
     let is_in_name = |it: char| it.is_alphanumeric() || "_-.+/?*[]".contains(it) || is_unknown(it);
     text.split(move |it| !is_in_name(it)).filter(|name| !name.is_empty())
 }
 
-/// The name of a file without its folder.
+/// The file name of a path.
 pub(super) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Is a name the program of a pattern? A file with an ending is a program only by its whole name.
+/// Is this name the pattern's program? A name with an extension must match completely.
 fn is_program(program: &str, name: &str) -> bool {
     let stem = program.trim_end_matches('*');
     let file = if program.contains('/') { name } else { base(name) };
@@ -45,7 +45,7 @@ fn is_program(program: &str, name: &str) -> bool {
     (is_named && !stem.is_empty()) || (is_like(program, file) && !file.contains('.'))
 }
 
-/// Can a pattern for names of files stand for a program?
+/// Could a file glob expand to the program?
 fn may_be_glob_of(program: &str, name: &str) -> bool {
     let mut glob = String::new();
     let mut rest = name.chars();

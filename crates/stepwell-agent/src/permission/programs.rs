@@ -1,7 +1,7 @@
-//! Programs by what they do with their arguments.
+//! Programs by how they treat their arguments.
 //!
-//! The tables name the programs that run none of their arguments, and the wrappers whose options are
-//! known. A program that is in no table may run any of its arguments.
+//! The tables list programs that never run their arguments, and wrappers whose options are known.
+//! Any other program may run any of its arguments.
 
 use super::shell::is_unknown;
 
@@ -12,16 +12,16 @@ pub(super) enum Kind {
     Data(&'static Data),
     /// It sets variables.
     Sets,
-    /// It reads names of variables and numbers, in which bash looks for code.
+    /// It evaluates variable names and numbers, in which bash runs code.
     Names,
-    /// It runs them in a way that is not known.
+    /// It runs them in an unknown way.
     Runner,
-    /// What it runs cannot be told from its arguments.
+    /// Its arguments do not show what it runs.
     Opaque,
     Shell,
-    /// It runs code of another language: a file, an argument, or what it reads.
+    /// It runs code of another language: a file, an argument, or its input.
     Interpreter,
-    /// It runs the commands that it reads.
+    /// It runs commands from its input.
     Editor,
     Awk,
     Sed,
@@ -29,19 +29,19 @@ pub(super) enum Kind {
     Trap,
     Find,
     Git,
-    /// It runs the command behind its own options.
+    /// It runs the command after its own options.
     Wrapper(&'static Wrapper),
     /// It is not in a table.
     Unknown,
 }
 
-/// A program that runs none of its arguments.
+/// A program that never runs its arguments.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Data {
     names: &'static str,
-    /// The subcommands of which that is true; all, if there are none.
+    /// The subcommands for which that holds; empty for all.
     subcommands: &'static str,
-    /// Options that name a program all the same.
+    /// Options that do name a program.
     pub(super) runs: &'static str,
 }
 
@@ -73,7 +73,7 @@ const DATA: &[Data] = &[
          nextest owner package pkgid publish remove search test t tree update vendor version",
         "--config -Z",
     ),
-    // `gh repo clone` hands options to git.
+    // `gh repo clone` passes options on to git.
     data(
         "gh",
         "api auth gist issue label pr release repo run search status workflow",
@@ -86,7 +86,7 @@ const DATA: &[Data] = &[
     ),
 ];
 
-/// Programs that print a file as it is, so that their output can be a copy of a program.
+/// Programs that print a file unchanged, so that their output can be a copy of a program.
 pub(super) const COPIES: &str = "cat tac head tail tee base64 xxd curl";
 
 /// Git's subcommands that run none of their arguments.
@@ -100,12 +100,12 @@ pub(super) const GIT: Data = data(
     "-O -c -u -x --config --exec --ext-diff --open-files-in-pager --receive-pack --upload-pack",
 );
 
-/// Git's own subcommands that may run one of their arguments. Any other one may be an alias.
+/// Git subcommands that may run an argument. Any other subcommand may be an alias.
 const GIT_RUNS: &str = "archive bisect bundle config credential difftool filter-branch for-each-ref \
     format-patch hash-object lfs maintenance mergetool rebase send-email sparse-checkout submodule \
     update-index update-ref var worktree write-tree";
 
-/// Git's options before the subcommand.
+/// Git's options before the subcommand that take no value.
 pub(super) const GIT_FLAGS: &str =
     "--no-pager -P --paginate -p --bare --no-optional-locks --literal-pathspecs --version --help";
 pub(super) const GIT_VALUES: &str = "-C --git-dir --work-tree --namespace";
@@ -114,7 +114,7 @@ pub(super) fn is_git_subcommand(name: &str) -> bool {
     GIT.has_subcommand(name) || has(GIT_RUNS, name)
 }
 
-/// Git's settings that name no program.
+/// Is this a git setting that names no program?
 pub(super) fn is_harmless_setting(setting: &str) -> bool {
     const HARMLESS: &str = "color. user. advice. log. core.quotepath core.autocrlf \
         init.defaultbranch commit.gpgsign=false tag.gpgsign=false gc.auto diff.noprefix \
@@ -123,16 +123,16 @@ pub(super) fn is_harmless_setting(setting: &str) -> bool {
     HARMLESS.split(' ').any(|harmless| setting.starts_with(harmless))
 }
 
-/// A program that runs the command behind its own options. An option that is not in the table makes the
+/// A program that runs the command after its own options. An option outside of the table makes the
 /// line unclear.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrapper {
     pub(super) name: &'static str,
-    /// Options that stand alone.
+    /// Options without a value.
     pub(super) flags: &'static str,
-    /// Options that take the next word.
+    /// Options with a value.
     pub(super) values: &'static str,
-    /// How many words stand between the options and the command.
+    /// How many operands come between the options and the command.
     pub(super) operands: usize,
 }
 
@@ -186,7 +186,7 @@ const WRAPPERS: &[Wrapper] = &[
         "-w -E --timeout --wait",
         1,
     ),
-    // Its arguments are the code of a shell.
+    // Its arguments are shell code.
     wrapper(
         "watch",
         "-b -c -d -e -g -t -x --color --differences --no-title --errexit",
@@ -199,7 +199,7 @@ const WRAPPERS: &[Wrapper] = &[
         "-a -d -I -j -L -N -n -P -S --arg-file --colsep --delay --jobs --joblog --max-args --timeout --workdir",
         0,
     ),
-    // What it reads stands behind the command, or in the place of a word.
+    // Its input is appended to the command, or replaces a word of it.
     wrapper(
         "xargs",
         "-0 -o -p -r -t -x -i -l -e --null --no-run-if-empty --verbose --replace --exit --open-tty",
@@ -208,55 +208,55 @@ const WRAPPERS: &[Wrapper] = &[
     ),
 ];
 
-/// Programs that run their arguments, and whose options are not known here.
+/// Programs that run their arguments, with options unknown here.
 const RUNNERS: &str = "at batch caffeinate chroot coproc crontab dbus-run-session fakeroot gfind gxargs \
     ltrace nocorrect noglob nsenter numactl prlimit repeat runuser rsh screen script setarch setpriv ssh \
     su systemd-inhibit systemd-run tmux unbuffer unshare valgrind xvfb-run";
 
 const SHELLS: &str = "sh bash zsh dash ksh ash mksh yash rbash ksh93 posh hush";
 
-/// Shells of another language, and words of the shell that change the meaning of other words.
+/// Other shells, and builtins that change the meaning of words.
 const OPAQUE: &str = "source . alias hash enable bind fish csh tcsh nu pwsh elvish";
 
 const INTERPRETERS: &str = "python pypy perl ruby irb node nodejs deno bun php lua luajit tclsh wish \
     expect osascript Rscript guile racket julia groovy scala ghc elixir erl ts-node tsx";
 
-/// Programs that take commands from what they read, of which one runs other programs.
+/// Programs that read commands, some of which run other programs.
 const EDITORS: &str = "ed ex vi vim nvim emacs gdb lldb sqlite psql mysql m4 ftp sftp";
 
-/// Options of an interpreter that change nothing about which code it runs.
+/// Interpreter options that do not change which code runs.
 pub(super) const INTERPRETER_FLAGS: &str = "-u -B -O -OO -I -s -S -q -b -w --test --watch --inspect \
     --no-warnings --enable-source-maps --experimental-strip-types --trace-warnings";
 
-/// Is a variable's value run by other programs?
+/// Do other programs run this variable's value?
 pub(super) fn is_run_by_others(variable: &str) -> bool {
     const ENDS: &str = "COMMAND PAGER EDITOR VISUAL BROWSER SHELL ASKPASS WRAPPER RUNNER LESSOPEN PS4 \
         GIT_SSH PROXY_COMMAND EXTERNAL_DIFF LINKER";
     ENDS.split(' ').any(|end| variable.ends_with(end))
 }
 
-/// Does a variable name a file or a setting that other programs run?
+/// Does this variable name a file or setting that other programs run?
 pub(super) fn is_file_of_code(variable: &str) -> bool {
     matches!(variable, "BASH_ENV" | "ENV" | "LD_PRELOAD" | "PERL5OPT" | "RUBYOPT" | "PYTHONSTARTUP")
         || variable.starts_with("GIT_CONFIG")
         || variable.starts_with("BASH_FUNC_")
 }
 
-/// Is it a file of its own, and not the text that the program reads?
+/// Is it a real file, and not the program's stdin?
 pub(super) fn is_file(path: &str) -> bool {
     let is_read =
         matches!(path, "" | "-") || path.starts_with("/dev/") || path.starts_with("/proc/");
     !is_read && !path.contains(is_unknown)
 }
 
-/// Is a word in a list whose words stand between spaces?
+/// Is the word in this space-separated list?
 pub(super) fn has(list: &str, word: &str) -> bool {
     list.split_whitespace().any(|it| it == word)
 }
 
 /// How a program treats its arguments.
 pub(super) fn kind(name: &str) -> Kind {
-    // python3.12 is python.
+    // python3.12 counts as python.
     let unversioned = name.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.');
     match name {
         "eval" => Kind::Eval,

@@ -3,7 +3,7 @@
 use super::programs::is_file;
 use super::shell::{Word, is_unknown};
 
-/// Do the arguments of `sed` run no command? Only a script that is understood runs none.
+/// Do these arguments of `sed` run no command? True only if the whole script is understood.
 pub(super) fn runs_nothing(words: &[Word]) -> bool {
     let (mut scripts, mut has_file, mut operands) = (Vec::new(), false, Vec::new());
     let mut words = words.iter();
@@ -67,7 +67,7 @@ impl Script<'_> {
         Some(next)
     }
 
-    /// Reads up to a character that is not escaped.
+    /// Reads up to an unescaped character.
     fn up_to(&mut self, end: char) -> Option<()> {
         loop {
             match self.next()? {
@@ -78,7 +78,7 @@ impl Script<'_> {
         }
     }
 
-    /// Reads an expression. One sed lets it end within brackets, and another one does not.
+    /// Reads a regular expression. Some versions of sed let it end within brackets, others do not.
     fn expression(&mut self, end: char) -> Option<()> {
         let text = self.0;
         self.up_to(end)?;
@@ -100,7 +100,7 @@ impl Script<'_> {
         }
     }
 
-    /// Reads a command that runs no other.
+    /// Reads a command, unless it runs another program.
     fn command(&mut self) -> Option<()> {
         match self.next()? {
             kind @ ('s' | 'y') => {
@@ -115,7 +115,7 @@ impl Script<'_> {
             }
             ':' | 'b' | 't' | 'T' => self.skip(|it| it.is_ascii_alphanumeric() || it == ' '),
             'a' | 'i' | 'c' | 'r' | 'w' | '#' => {
-                // A text goes on behind a line that ends with a backslash.
+                // The text continues after a line that ends with a backslash.
                 let (line, rest) = self.0.split_once('\n').unwrap_or((self.0, ""));
                 self.0 = rest;
                 return (!line.ends_with('\\')).then_some(());

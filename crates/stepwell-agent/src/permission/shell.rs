@@ -1,28 +1,28 @@
-//! Reads a shell's command line: which commands it holds, wherever they stand in it.
+//! Parses a shell command line into the commands that it contains.
 //!
-//! The reader knows the words of `sh` and of `bash`. Where the two read a line differently, or where
-//! the line is not complete, the result says that the line is not clear. It never drops a command in
-//! silence: a text that may be a command counts as one.
+//! The parser knows `sh` and `bash`. If they read a line differently, or the line is incomplete,
+//! the result is marked as not clear. The parser never drops a command silently: a text that may be
+//! a command counts as one.
 
 mod words;
 
 use std::mem::take;
 
-/// What stands in a word for a part that only the shell knows, and that the shell may split into
-/// several words: `$X`, `$(…)`, `*`. No command line holds this character.
+/// Placeholder in a word for a part that only the shell can expand, and may split into several
+/// words: `$X`, `$(…)`, `*`. No command line contains this character.
 pub(super) const SPLIT: char = '\0';
 
-/// The same between double quotes, where it stays one word.
+/// The same inside double quotes, where the shell does not split it.
 pub(super) const WHOLE: char = '\u{1}';
 
-/// How deep substitutions, subshells and texts that are code may be nested.
+/// How deep substitutions, subshells and nested code may go.
 pub(super) const MAX_DEPTH: usize = 24;
 
-/// Words that stand before a command and are none.
+/// Reserved words that can precede a command.
 const RESERVED: [&str; 12] =
     ["if", "then", "else", "elif", "fi", "do", "done", "while", "until", "{", "}", "!"];
 
-/// Is a character the place of an unknown text?
+/// Is this character a placeholder for unknown text?
 pub(super) const fn is_unknown(character: char) -> bool {
     matches!(character, SPLIT | WHOLE)
 }
@@ -31,42 +31,42 @@ pub(super) const fn is_unknown(character: char) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct Script {
     pub(super) commands: Vec<Simple>,
-    /// Was all of the line understood?
+    /// Was the whole line understood?
     pub(super) is_clear: bool,
-    /// The texts in which one command reads the output of another one.
+    /// The texts in which one command reads another one's output.
     pub(super) piped: String,
 }
 
 /// A command without lists, pipes and substitutions.
 #[derive(Debug, Default)]
 pub(super) struct Simple {
-    /// The variables that are set before it.
+    /// The variables that are set in front of it.
     pub(super) assigned: Vec<(String, String)>,
     pub(super) words: Vec<Word>,
-    /// The command as it was written.
+    /// The command as written.
     pub(super) source: String,
-    /// The text that a here-document or a here-string gives it to read.
+    /// The here-document or here-string that it reads.
     pub(super) input: Option<String>,
-    /// Does it read the output of another command?
+    /// Does it read another command's output?
     pub(super) is_piped: bool,
 }
 
-/// A word, without its quotes.
+/// A word, with quotes removed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) text: String,
-    /// How many bytes stand before the first quoted character.
+    /// How many bytes precede the first quoted character.
     plain: usize,
     is_quoted: bool,
 }
 
 impl Word {
-    /// A word that only the shell knows.
+    /// A word that only the shell can expand.
     pub(super) fn unknown() -> Self {
         Self::known(String::from(SPLIT))
     }
 
-    /// A word that stood in no line.
+    /// A word that does not come from a line.
     pub(super) fn known(text: impl Into<String>) -> Self {
         Self { text: text.into(), plain: 0, is_quoted: true }
     }
@@ -79,7 +79,7 @@ impl Word {
         !self.is_quoted && self.text == reserved
     }
 
-    /// The name and the value, if the word sets a variable.
+    /// The name and value, if the word sets a variable.
     fn assigned(&self) -> Option<(&str, &str)> {
         let (name, value) = self.text.split_once('=')?;
         let name = name.strip_suffix('+').unwrap_or(name);
@@ -130,7 +130,7 @@ fn parse_into(text: &str, depth: usize, script: &mut Script) {
     }
 }
 
-/// Where a list of commands ends.
+/// What ends a list of commands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Until {
     End,
@@ -138,7 +138,7 @@ enum Until {
     CaseArm,
 }
 
-/// Where a list of commands ended.
+/// How a list of commands ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Text,
@@ -147,29 +147,29 @@ enum Ended {
     Esac,
 }
 
-/// The command that is being read.
+/// The command that is being parsed.
 #[derive(Default)]
 struct Current {
     words: Vec<Word>,
-    /// The here-document that it reads.
+    /// The index of its here-document.
     body: Option<usize>,
     /// Where it begins.
     start: usize,
     piped: Piped,
 }
 
-/// Does a command read the output of another one?
+/// Does a command read another one's output?
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Piped {
     #[default]
     No,
-    /// It does, and the next command of the list does not.
+    /// This command does, and the next one in the list does not.
     Once,
-    /// All commands of a loop or a group do. The reader does not follow where it ends.
+    /// Every command of a loop or a group does. The parser does not track where the group ends.
     Group,
 }
 
-/// A here-document whose text follows behind the line.
+/// A here-document whose body follows the line.
 struct Pending {
     body: usize,
     end: String,
@@ -185,7 +185,7 @@ struct Reader<'a> {
     current: Current,
     pending: Vec<Pending>,
     bodies: Vec<String>,
-    /// Commands by their place in the script, and the here-documents that they read.
+    /// Commands by their index, and the here-documents that they read.
     waiting: Vec<(usize, usize)>,
 }
 
@@ -206,7 +206,7 @@ impl Reader<'_> {
         self.script.is_clear = false;
     }
 
-    /// Goes one level deeper, unless that is too deep.
+    /// Parses one level deeper, unless the limit is reached.
     fn deeper(&mut self, inner: impl FnOnce(&mut Self)) {
         if self.depth >= MAX_DEPTH {
             self.unclear();
@@ -237,7 +237,8 @@ impl Reader<'_> {
                     self.finish();
                     return Ended::Arm;
                 }
-                // `a &> b c` runs `c` in one shell and not in another: it counts as a command.
+                // After `a &> b`, one shell runs `c` of `a &> b c` and another does not, so it
+                // counts as a command.
                 ';' | '&' | '|' => {
                     self.finish();
                     self.at += 1;
@@ -264,7 +265,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Takes in a word. Some words end a list.
+    /// Adds a word. Some words end a list.
     fn next_word(&mut self, until: Until) -> Option<Ended> {
         let start = self.at;
         let word = self.word();
@@ -349,7 +350,7 @@ impl Reader<'_> {
             self.at += 1;
             return;
         }
-        // `((` is arithmetic to one shell, and two subshells to another.
+        // `((` begins arithmetic in one shell, and two subshells in another.
         if !words.iter().all(is_before_command) || self.peek(0) == Some('(') {
             self.unclear();
         }
@@ -391,7 +392,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The command that was read is complete.
+    /// Adds the finished command to the script.
     fn finish(&mut self) {
         let words = take(&mut self.current.words);
         let is_group = words.first().is_some_and(is_before_group);
@@ -436,7 +437,7 @@ impl Reader<'_> {
         self.script.commands.push(Simple { assigned, words, source, input: None, is_piped });
     }
 
-    /// Gives the commands the texts that they read.
+    /// Attaches the bodies of here-documents to their commands.
     fn give_inputs(&mut self) {
         for (command, body) in take(&mut self.waiting) {
             if let Some(command) = self.script.commands.get_mut(command) {
@@ -445,7 +446,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads a redirection. Its target is no part of the command.
+    /// Reads a redirection. Its target is not part of the command.
     fn redirect(&mut self) {
         const OPERATORS: [&str; 10] = ["<<<", "<<-", "<<", "<&", "<>", ">>", ">&", ">|", "<", ">"];
         let operator = OPERATORS.iter().find(|it| self.take_if(it)).copied().unwrap_or_default();
@@ -468,7 +469,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The line that ends a here-document, and whether it was quoted.
+    /// The delimiter of a here-document, and whether it was quoted.
     fn here_end(&mut self) -> (String, bool) {
         let (mut end, mut is_quoted) = (String::new(), false);
         while let Some(next) = self.peek(0) {
@@ -479,7 +480,7 @@ impl Reader<'_> {
                     is_quoted = true;
                     self.at += 1;
                     while let Some(inner) = self.peek(0).filter(|it| *it != next) {
-                        // Between double quotes it may stand for another character.
+                        // Between double quotes a backslash may be part of another escape.
                         if inner == '\\' && next == '"' {
                             self.unclear();
                         }
@@ -499,7 +500,7 @@ impl Reader<'_> {
         (end, is_quoted)
     }
 
-    /// Reads the here-documents that begin behind this line.
+    /// Reads the bodies of the here-documents of this line.
     fn read_bodies(&mut self) {
         for pending in take(&mut self.pending) {
             let mut body = String::new();
@@ -536,7 +537,7 @@ impl Reader<'_> {
         Some(line)
     }
 
-    /// A text in which a shell replaces variables and substitutions, and nothing else.
+    /// A text in which a shell expands only variables and substitutions.
     fn expanded(&mut self, text: &str) -> String {
         let chars = std::mem::replace(&mut self.chars, text.chars().collect());
         let at = std::mem::replace(&mut self.at, 0);
@@ -549,12 +550,12 @@ impl Reader<'_> {
     }
 }
 
-/// Is it a word that a command may still stand behind?
+/// Can a command follow this word?
 fn is_before_command(word: &Word) -> bool {
     !word.is_quoted && (RESERVED.contains(&word.text.as_str()) || word.text == "time")
 }
 
-/// Is it a word that begins a loop, a group or a choice?
+/// Does this word begin a loop, a group or a conditional?
 fn is_before_group(word: &Word) -> bool {
     const GROUPS: [&str; 6] = ["{", "if", "while", "until", "for", "select"];
     !word.is_quoted && GROUPS.contains(&word.text.as_str())

@@ -1,7 +1,7 @@
-//! Models: the one question that is asked of them, and the ways in which they fail.
+//! Model providers: the one request to them, and the ways in which it fails.
 //!
-//! A provider turns our messages into its own words and back. Nothing of its client
-//! library shows here, so that it can be replaced.
+//! A provider translates between Stepwell's messages and its own protocol. No type of its HTTP
+//! client appears here, so the client can be replaced.
 
 pub mod name;
 pub mod remote;
@@ -19,16 +19,16 @@ use stepwell::model::{Money, Usage};
 
 pub use stepwell_catalog::model_name;
 
-/// Answers as a model.
+/// A model provider.
 pub trait Provider: fmt::Debug + Send + Sync {
-    /// The provider's name, as it is recorded: `openai`, `anthropic`, `script`.
+    /// The provider's name in events: `openai`, `anthropic`, `script`.
     fn name(&self) -> &str;
 
     /// Asks for the next message of a conversation.
     ///
-    /// The messages are a valid conversation (`stepwell::View::check`). What arrives is told to
-    /// `told` as it comes; only a complete answer is returned: a stream that breaks off is
-    /// [`Fault::Truncated`], whatever it said before. Dropping the future cancels the call.
+    /// `messages` must be a valid conversation (`stepwell::View::check`). `told` receives pieces as
+    /// they arrive. Only a complete answer is returned: an interrupted stream is
+    /// [`Fault::Truncated`], whatever it brought. Dropping the future cancels the call.
     fn answer<'a>(
         &'a self,
         request: Request<'a>,
@@ -50,7 +50,7 @@ impl<P: Provider + ?Sized> Provider for Arc<P> {
     }
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The model's name as the user typed it, without the provider.
@@ -61,36 +61,36 @@ pub struct Request<'a> {
     pub messages: &'a [Message],
     /// The tools that it may call.
     pub tools: &'a [ToolSpec],
-    /// The most tokens that it may answer with.
+    /// The most output tokens.
     pub max_output: u64,
-    /// How far the run is, for models that answer from a script.
+    /// How far the run is, for scripted models.
     pub turn: Turn<'a>,
 }
 
-/// How far a run is when it asks: what it had before that still counts, shown or not.
+/// How far a run is: its past answers that still count, shown or not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Turn<'a> {
-    /// What it asks for.
+    /// What the request is for.
     pub purpose: Purpose,
-    /// The answers that it had.
+    /// Answers so far.
     pub answers: u64,
-    /// The summaries that it asked for.
+    /// Summaries so far.
     pub summaries: u64,
-    /// The lane that asks.
+    /// The lane that makes the request.
     pub lane: &'a str,
 }
 
-/// What a request asks for.
+/// What a request is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Purpose {
     /// The next message of the conversation.
     #[default]
     Answer,
-    /// A summary of what is about to be left out of it.
+    /// A summary of messages that are about to be replaced.
     Summary,
 }
 
-/// A tool as a model is told of it.
+/// The description of a tool for a model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// Its name.
@@ -101,7 +101,7 @@ pub struct ToolSpec {
     pub parameters: serde_json::Value,
 }
 
-/// A piece of an answer, as it comes. For showing only.
+/// A piece of an answer while it arrives. For display only.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delta {
@@ -109,30 +109,31 @@ pub enum Delta {
     Text(String),
     /// Visible reasoning.
     Thinking(String),
-    /// A part of what is not shown before it is whole, such as a tool call. Front ends are not told.
+    /// A piece that is only shown when it is complete, such as a tool call. Front ends do not
+    /// receive it.
     Call,
-    /// What came of this answer so far is void: it broke off, and is asked for anew.
+    /// The pieces so far are void: the answer was interrupted and is requested again.
     Void,
 }
 
-/// What the model is told when its answer was cut short. It is said in the user's place and
-/// is no request of theirs.
-pub const GO_ON: &str = "Your answer was cut off: it was as long as an answer may be. Go on \
-                         exactly where it stopped.";
+/// The message to the model after a truncated answer. It is a user message, but not a request of
+/// the user's.
+pub const GO_ON: &str =
+    "Your answer was truncated at the output limit. Continue exactly where it stopped.";
 
-/// What the model is told when its answer said nothing. No request of the user's, either.
-pub const SAY_SOMETHING: &str = "Your answer was empty. Go on with the work; if nothing is left to \
-                                 do, say so, and what came of it.";
+/// The message to the model after an empty answer. Not a request of the user's either.
+pub const SAY_SOMETHING: &str = "Your answer was empty. Continue the work; if nothing is left to \
+    do, say so, and say what the result is.";
 
-/// What the model is told when it is to go on with work that was stopped before it was done,
-/// though its last answer asked for nothing. No request of the user's, either.
-pub const NOT_DONE: &str = "The work was stopped before it was done. Go on with it where it \
-                            stopped; if nothing is left to do, say so, and what came of it.";
+/// The message to the model when it must continue work that was stopped early, although its last
+/// answer made no calls. Not a request of the user's either.
+pub const NOT_DONE: &str = "The work was stopped before it was done. Continue where it stopped; \
+    if nothing is left to do, say so, and say what the result is.";
 
-/// What stands for an answer that said nothing: no provider takes an empty message back.
+/// Replaces an empty answer in the conversation: no provider accepts an empty message.
 pub const NO_ANSWER: &str = "(no answer)";
 
-/// Is this said in the user's place, and no request of theirs?
+/// Is this one of the user messages that are not requests of the user's?
 #[must_use]
 pub fn is_aside(text: &str) -> bool {
     [GO_ON, SAY_SOMETHING, NOT_DONE].contains(&text)
@@ -141,12 +142,12 @@ pub fn is_aside(text: &str) -> bool {
 /// A complete answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The model's message: text, thinking, tool calls, with the provider's opaque data.
-    /// A call's arguments are the model's own text, even if they are no JSON.
+    /// The model's message: text, thinking, tool calls, with the provider's opaque data. A call's
+    /// arguments are the model's own text, even if they are not valid JSON.
     pub message: Message,
-    /// Its tokens, if the provider said.
+    /// The provider's token counts, if it reported them.
     pub usage: Option<Usage>,
-    /// What it cost, if the provider said: otherwise the tokens are priced.
+    /// The provider's own cost, if it reported one; otherwise the tokens are priced here.
     pub cost: Option<Money>,
     /// Why it ended.
     pub ended: Ended,
@@ -155,53 +156,53 @@ pub struct Answer {
 /// Why an answer ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The model had said what it wanted.
+    /// The model finished its answer.
     Complete,
-    /// It used up the tokens that it may answer with.
+    /// The answer reached the output limit.
     OutputLimit,
-    /// The model refused, or its provider did not let it answer.
+    /// The model refused, or its provider blocked the answer.
     Refused,
 }
 
-/// A call failed. The text is safe to show and to store: it holds no prompt and no key.
+/// A failed call. The text is safe to show and to store: it contains no prompt and no key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{provider}: {what}")]
 pub struct CallError {
     /// Which provider.
     pub provider: String,
-    /// What it said, or what happened to it.
+    /// The provider's message, or a description of the failure.
     pub what: String,
-    /// What to do about it.
+    /// The kind of failure, which says how to go on.
     pub fault: Fault,
 }
 
-/// What to do about a failed call.
+/// The kind of a failure, and the remedy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
-    /// The credentials are missing or refused: give others.
+    /// The credentials are missing or rejected: provide others.
     Auth,
-    /// There is no such model: name another.
+    /// The model does not exist: name another.
     UnknownModel,
-    /// The provider does not take the request: asking again is of no use.
+    /// The provider rejects the request: a retry is useless.
     Refused,
-    /// The model refuses to answer, or its provider does not let it: ask for something else.
+    /// The model or its provider refuses to answer: change the request.
     Declined,
-    /// Nothing listens at its address, which is on this machine: start it.
+    /// No server listens at its local address: start it.
     NotRunning,
-    /// The conversation does not fit the model.
+    /// The conversation exceeds the model's context.
     ContextFull,
-    /// Too many requests: wait, at least this long if it said, and ask again.
+    /// Too many requests: retry, after this time if the provider gave one.
     RateLimited(Option<Duration>),
-    /// It could not be reached, or failed: ask again.
+    /// The provider is unreachable or failed: retry.
     Unavailable,
-    /// The answer broke off: ask again.
+    /// The answer was interrupted: retry.
     Truncated,
-    /// It took too long: ask again.
+    /// The call timed out: retry.
     TimedOut,
 }
 
 impl Fault {
-    /// Is it worth asking again?
+    /// Is a retry worthwhile?
     #[must_use]
     pub const fn is_passing(self) -> bool {
         matches!(self, Self::RateLimited(_) | Self::Unavailable | Self::Truncated | Self::TimedOut)

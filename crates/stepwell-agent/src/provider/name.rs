@@ -1,4 +1,4 @@
-//! What a user types to name a model: `provider/name`, or `script:FILE`.
+//! Parses a model's name: `provider/name` or `script:FILE`.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ pub use stepwell_catalog::KeySource;
 
 use super::remote::{Endpoint, Key, Protocol};
 
-/// A model as a user named it.
+/// A parsed model name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ModelName {
     /// `script:FILE`: answers from a file.
@@ -17,13 +17,13 @@ pub enum ModelName {
     Remote {
         /// A known provider.
         provider: String,
-        /// The model's name there, as it was typed. It may hold slashes.
+        /// The model's name at the provider, as typed. It may contain slashes.
         model: String,
     },
 }
 
 impl ModelName {
-    /// Does what a user typed name a script, and so a file of this machine?
+    /// Does this name a script, and so a local file?
     #[must_use]
     pub fn is_script(typed: &str) -> bool {
         script(typed).is_some()
@@ -44,21 +44,21 @@ impl fmt::Display for ModelName {
     }
 }
 
-/// A provider that models can be named of.
+/// A provider that a model name can refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProviderSpec {
-    /// Its name before the slash.
+    /// The part before the slash.
     pub name: String,
-    /// Whose words it speaks.
+    /// The protocol that it speaks.
     pub protocol: Protocol,
-    /// Where it answers; the vendor if absent.
+    /// Its base URL; `None` for the vendor's.
     pub base_url: Option<String>,
-    /// Where its key comes from.
+    /// The source of its key.
     pub key: KeySource,
 }
 
 impl ProviderSpec {
-    /// A provider that speaks as OpenAI does.
+    /// A provider with an OpenAI-compatible API.
     pub fn compatible(
         name: impl Into<String>,
         base_url: impl Into<String>,
@@ -67,7 +67,7 @@ impl ProviderSpec {
         Self { name: name.into(), protocol: Protocol::OpenAi, base_url: Some(base_url.into()), key }
     }
 
-    /// The endpoint, once its key is known.
+    /// The endpoint with a resolved key.
     #[must_use]
     pub fn endpoint(&self, key: Option<Key>, timeout: Duration) -> Endpoint {
         Endpoint {
@@ -81,12 +81,12 @@ impl ProviderSpec {
     }
 }
 
-/// The providers that models can be named of.
+/// The providers that a model name can refer to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Providers(Vec<ProviderSpec>);
 
 impl Default for Providers {
-    /// Those that ship: `openai`, `anthropic`, `gemini` and `ollama`.
+    /// The built-in ones: `openai`, `anthropic`, `gemini` and `ollama`.
     fn default() -> Self {
         let vendor = |name: &str, protocol, variable: &str| ProviderSpec {
             name: name.to_owned(),
@@ -105,7 +105,7 @@ impl Default for Providers {
 }
 
 impl Providers {
-    /// With one more, or with another in place of one of that name.
+    /// Adds a provider, or replaces the one of the same name.
     #[must_use]
     pub fn with(mut self, spec: ProviderSpec) -> Self {
         self.0.retain(|known| known.name != spec.name);
@@ -113,7 +113,7 @@ impl Providers {
         self
     }
 
-    /// One of them.
+    /// Finds a provider by name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ProviderSpec> {
         self.0.iter().find(|known| known.name == name)
@@ -124,7 +124,7 @@ impl Providers {
         self.0.iter().map(|known| known.name.as_str())
     }
 
-    /// Reads what a user typed.
+    /// Parses what the user typed.
     pub fn parse(&self, typed: &str) -> Result<ModelName, BadModel> {
         let typed = typed.trim();
         if typed.is_empty() {
@@ -161,7 +161,7 @@ impl Providers {
     }
 }
 
-/// Whose model a bare name is, by the vendors' habits.
+/// The provider of a bare model name, guessed from the vendors' naming.
 fn vendor_of(model: &str) -> Option<&'static str> {
     let vendors = [
         ("gpt-", "openai"),
@@ -176,11 +176,11 @@ fn vendor_of(model: &str) -> Option<&'static str> {
     vendors.iter().find(|(start, _)| model.starts_with(start)).map(|(_, vendor)| *vendor)
 }
 
-/// What was typed names no model.
+/// Why a text does not name a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadModel {
-    /// Nothing was typed.
-    #[error("a model is named provider/name, for example openai/gpt-4.1")]
+    /// The text is empty.
+    #[error("a model name has the form provider/name, for example openai/gpt-4.1")]
     Empty,
     /// `script:` without a file.
     #[error("script: needs a file, for example script:answers.yaml")]
@@ -188,19 +188,19 @@ pub enum BadModel {
     /// A name without a provider.
     #[error("model {typed:?} has no provider{}", did_you_mean(.hint.as_deref()))]
     NoProvider {
-        /// What was typed.
+        /// The text.
         typed: String,
-        /// What was perhaps meant.
+        /// A suggestion.
         hint: Option<String>,
     },
-    /// A provider that is not known.
+    /// The provider is unknown.
     #[error("unknown provider {provider:?}{} (expected one of: {known})", did_you_mean(.nearest.as_deref()))]
     UnknownProvider {
-        /// What was typed before the slash.
+        /// The part before the slash.
         provider: String,
-        /// Those that are known.
+        /// The known providers.
         known: String,
-        /// What was perhaps meant.
+        /// The most similar provider.
         nearest: Option<String>,
     },
     /// A provider without a model.

@@ -1,8 +1,8 @@
-//! Models behind a network: OpenAI, Anthropic, Gemini, Ollama, and all who speak as OpenAI does.
+//! Models over the network: OpenAI, Anthropic, Gemini, Ollama, and OpenAI-compatible servers.
 //!
-//! A protocol is a module with two pure halves: the body of a request, and a reader that takes the
-//! events of a stream into a draft of the answer. What a failure means is in `fault`. The one
-//! driver here sends, waits, and feeds the reader.
+//! Each protocol is a module with two pure halves: the body of a request, and a reader that folds
+//! the events of a stream into a draft answer. `fault` classifies failures. The single driver here
+//! sends, waits, and feeds the reader.
 
 mod anthropic;
 mod calls;
@@ -32,14 +32,14 @@ use self::fault::Failure;
 use self::sse::{Event, Events};
 use super::{Answer, CallError, Delta, Fault, Provider, Request};
 
-/// How long a provider may be silent, unless a user says otherwise. Models with hidden
-/// reasoning say nothing for minutes.
+/// How long a provider may be silent, by default. Models with hidden reasoning can be silent for
+/// minutes.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Whose words an endpoint speaks.
+/// The API of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Protocol {
-    /// OpenAI's chat completions, which most others speak too.
+    /// OpenAI's chat completions, which most other servers support too.
     OpenAi,
     /// Anthropic's messages.
     Anthropic,
@@ -48,7 +48,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// Where the vendor itself answers.
+    /// The vendor's base URL.
     #[must_use]
     pub const fn vendor_url(self) -> &'static str {
         match self {
@@ -66,7 +66,7 @@ impl Protocol {
         }
     }
 
-    /// Where a model is asked, below the base URL. A query that the base has stays.
+    /// The URL for a model below the base URL. A query in the base URL is kept.
     fn url(self, base: &Url, model: &str) -> Url {
         let mut url = base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -94,14 +94,14 @@ impl Protocol {
     }
 }
 
-/// Is the answer whole?
+/// Is the answer complete?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
     More,
     Done,
 }
 
-/// What reads the events of a protocol.
+/// The stream reader of a protocol.
 enum Reader<'a> {
     OpenAi(openai::Reader<'a>),
     Anthropic(anthropic::Reader),
@@ -119,7 +119,7 @@ impl Reader<'_> {
     }
 }
 
-/// The data of an event that is no error.
+/// The JSON data of an event, unless the event is an error.
 fn json(event: &Event) -> Result<Value, Failure> {
     let data = serde_json::from_str(&event.data);
     if event.name == "error" {
@@ -133,12 +133,12 @@ fn json(event: &Event) -> Result<Value, Failure> {
     Ok(data)
 }
 
-/// A secret that shows itself to nobody but the provider.
+/// A secret that is only ever sent to its provider.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(String);
 
 impl Key {
-    /// A key; white space around it is not part of it.
+    /// Surrounding white space is removed.
     #[must_use]
     pub fn new(text: &str) -> Self {
         Self(text.trim().to_owned())
@@ -155,25 +155,25 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Where a provider is reached, and how.
+/// How to reach a provider.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
-    /// The provider's name, as it is recorded.
+    /// The provider's name in events.
     pub provider: String,
-    /// Whose words it speaks.
+    /// The API that it speaks.
     pub protocol: Protocol,
-    /// Where it answers, such as `http://localhost:11434/v1`; the vendor if absent.
+    /// Its base URL, such as `http://localhost:11434/v1`; `None` for the vendor's.
     pub base_url: Option<String>,
-    /// Its key. The vendors need one.
+    /// Its key. The vendors require one.
     pub key: Option<Key>,
-    /// How long it may be silent: before its answer begins, and between two pieces of it. What
-    /// only keeps the connection alive is silence. A whole answer may take six times as long.
+    /// How long it may be silent: before its answer, and between two pieces. Keep-alive messages
+    /// count as silence. A whole answer may take six times as long.
     pub timeout: Duration,
-    /// The proxy on the way, such as `http://proxy:3128`. The environment is not asked.
+    /// The proxy, such as `http://proxy:3128`. The environment's proxy settings are ignored.
     pub proxy: Option<String>,
 }
 
-/// A model behind a network.
+/// A model over the network.
 pub struct Remote {
     endpoint: Endpoint,
     base_url: Url,
@@ -182,19 +182,19 @@ pub struct Remote {
     sampling: Sampling,
 }
 
-/// How freely a model chooses its words, and how long it thinks; absent, as its provider has it.
+/// Sampling and reasoning settings; absent ones are the provider's defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sampling {
     /// From 0 to 2.
     pub temperature: Option<f64>,
-    /// Of how much of the likeliest it chooses, from 0 to 1.
+    /// Nucleus sampling: the probability mass to choose from, 0 to 1.
     pub top_p: Option<f64>,
-    /// How long it thinks before it answers.
+    /// How long the model reasons before it answers.
     pub effort: Option<Effort>,
 }
 
 impl Sampling {
-    /// Writes what was chosen into a body, under the names that a protocol has for it.
+    /// Writes the settings into a request body, under the protocol's field names.
     fn write(self, body: &mut Value, temperature: &str, top_p: &str) {
         for (name, chosen) in [(temperature, self.temperature), (top_p, self.top_p)] {
             if let Some(chosen) = chosen {
@@ -204,22 +204,22 @@ impl Sampling {
     }
 }
 
-/// How long a model thinks before it answers.
+/// How long a model reasons before it answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Not long.
+    /// Short.
     Low,
-    /// As long as most questions need.
+    /// Medium.
     Medium,
     /// Long.
     High,
 }
 
 impl Effort {
-    /// All of them.
+    /// All values.
     pub const ALL: [Self; 3] = [Self::Low, Self::Medium, Self::High];
 
-    /// What users call it.
+    /// The value as users write it.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -229,7 +229,7 @@ impl Effort {
         }
     }
 
-    /// Of a model that is given a number of tokens to think with.
+    /// The token budget for reasoning, for models that take one.
     const fn tokens(self) -> u64 {
         match self {
             Self::Low => 1024,
@@ -246,12 +246,12 @@ impl fmt::Debug for Remote {
 }
 
 impl Remote {
-    /// Nothing is sent yet; what is wrong with the endpoint itself is said here.
+    /// Checks the endpoint; sends nothing yet.
     pub fn new(endpoint: Endpoint) -> Result<Self, CallError> {
         let wrong =
             |fault, what: String| CallError { provider: endpoint.provider.clone(), what, fault };
         if endpoint.base_url.is_none() && endpoint.key.as_ref().is_none_or(|k| k.0.is_empty()) {
-            return Err(wrong(Fault::Auth, "it needs a key, and there is none".to_owned()));
+            return Err(wrong(Fault::Auth, "it needs an API key, and none is set".to_owned()));
         }
         let typed = endpoint.base_url.as_deref().unwrap_or(endpoint.protocol.vendor_url());
         let base_url = Url::parse(typed).ok().filter(Url::has_host).ok_or_else(|| {
@@ -259,15 +259,15 @@ impl Remote {
             wrong(Fault::Refused, what)
         })?;
         let http = http(&endpoint).map_err(|error| {
-            wrong(Fault::Refused, format!("its client cannot be made: {error}"))
+            wrong(Fault::Refused, format!("the HTTP client cannot be created: {error}"))
         })?;
         let headers = headers(&endpoint).ok_or_else(|| {
-            wrong(Fault::Auth, "its key holds characters that cannot be sent".to_owned())
+            wrong(Fault::Auth, "its key contains characters that cannot be sent".to_owned())
         })?;
         Ok(Self { endpoint, base_url, http, headers, sampling: Sampling::default() })
     }
 
-    /// The same model, choosing its words as freely as this.
+    /// The same model with these sampling settings.
     #[must_use]
     pub fn with_sampling(self, sampling: Sampling) -> Self {
         Self { sampling, ..self }
@@ -286,7 +286,7 @@ impl Remote {
         answer.map_err(|failure| failure.into_call_error(&self.endpoint, request))
     }
 
-    /// An answer, with what follows each of its pauses.
+    /// An answer, continued after each of its pauses.
     async fn whole(
         &self,
         request: Request<'_>,
@@ -307,7 +307,7 @@ impl Remote {
         Err(Failure::paused(MOST_PAUSES))
     }
 
-    /// Sends one request, and reads what answers it.
+    /// Sends one request and reads its answer.
     async fn read(
         &self,
         request: Request<'_>,
@@ -334,7 +334,7 @@ impl Remote {
                     draft.news.drain(..).for_each(&mut *told);
                 }
                 if progress == Progress::Done {
-                    // Read to its end, the connection serves the next call, too.
+                    // A connection is only reused if the response was read to its end.
                     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
                     drop(tokio::time::timeout(LINGER, rest).await);
                     return Ok(());
@@ -353,7 +353,7 @@ impl Remote {
     }
 }
 
-/// The headers of every request: the key, if there is one, and what the protocol insists on.
+/// The headers of every request: the key, if there is one, and the protocol's own.
 fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {
     let mut headers = HeaderMap::new();
     if endpoint.protocol == Protocol::Anthropic {
@@ -373,7 +373,7 @@ fn headers(endpoint: &Endpoint) -> Option<HeaderMap> {
     Some(headers)
 }
 
-/// The beginning of a stream of events, or the failure that came in its place.
+/// The beginning of an event stream, or the failure that came instead.
 async fn opening(response: &mut Response) -> reqwest::Result<Result<Vec<u8>, Failure>> {
     let mut body = Vec::new();
     let is_success = response.status().is_success();
@@ -381,7 +381,7 @@ async fn opening(response: &mut Response) -> reqwest::Result<Result<Vec<u8>, Fai
     while !is_stream && body.len() < LONGEST_BODY {
         match response.chunk().await {
             Ok(Some(bytes)) => body.extend_from_slice(&bytes),
-            // The status says enough.
+            // The status alone tells enough.
             Err(error) if is_success => return Err(error),
             Ok(None) | Err(_) => break,
         }
@@ -397,32 +397,33 @@ async fn opening(response: &mut Response) -> reqwest::Result<Result<Vec<u8>, Fai
     })
 }
 
-/// How long the end of a stream is waited for behind the end of its answer: most send both at once.
+/// How long to wait for the end of the stream after the end of the answer: most servers send both
+/// at once.
 const LINGER: Duration = Duration::from_millis(100);
 
-/// How often an answer may pause.
+/// The most pauses of one answer.
 const MOST_PAUSES: usize = 10;
 
-/// As much of a body as is read where no stream is.
+/// How much of a body is read if it is not an event stream.
 const LONGEST_BODY: usize = 1 << 20;
 
-/// The byte order mark of UTF-8.
+/// UTF-8's byte order mark.
 const MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// A text without its mark and the white space before it.
+/// The text without byte order mark and leading white space.
 fn without_mark(body: &[u8]) -> &[u8] {
     body.strip_prefix(MARK).unwrap_or(body).trim_ascii_start()
 }
 
-/// How many times as long as a provider may be silent a whole answer may take: a model that
-/// says a word now and then for hours is as bad as one that says none.
+/// A whole answer may take this many times the allowed silence. Otherwise a model that sends a word
+/// now and then could hold a run for hours.
 const WHOLE_ANSWER: u32 = 6;
 
-/// How long an answer is waited for.
+/// The deadlines of an answer.
 struct Patience {
     timeout: Duration,
-    /// When something of the answer must have come, and when all of it. A time that cannot be
-    /// told never comes.
+    /// When the next piece must arrive, and when the whole answer must. A deadline beyond what the
+    /// clock can express never arrives.
     next: Option<Instant>,
     whole: Option<Instant>,
     begun: bool,
@@ -435,7 +436,7 @@ impl Patience {
         Self { timeout, next: now.checked_add(timeout), whole, begun: false }
     }
 
-    /// Something of the answer came.
+    /// Restarts the silence deadline after a piece arrived.
     fn heard(&mut self) {
         self.next = Instant::now().checked_add(self.timeout);
         self.begun = true;
@@ -450,11 +451,11 @@ impl Patience {
 
     fn late(&self, at: Instant) -> Failure {
         Failure::late(if self.whole.is_some_and(|whole| whole <= at) {
-            "its answer did not come to an end in time"
+            "its answer did not finish in time"
         } else if self.begun {
-            "it fell silent in the middle of its answer"
+            "it stopped sending in the middle of its answer"
         } else {
-            "it did not begin to answer in time"
+            "it did not start to answer in time"
         })
     }
 }
@@ -473,14 +474,14 @@ impl Provider for Remote {
     }
 }
 
-/// A request as a protocol puts it, for those who want to see it, or check it.
+/// The request body of a protocol, for tests and inspection.
 #[must_use]
 pub fn body(protocol: Protocol, provider: &str, request: Request<'_>) -> Value {
     protocol.body(provider, request, Sampling::default())
 }
 
-/// An HTTP client that goes where it is told: no redirects, which would carry the key to
-/// another host, and no proxy out of the environment.
+/// An HTTP client without redirects, which would carry the key to another host, and without the
+/// environment's proxy.
 fn http(endpoint: &Endpoint) -> reqwest::Result<reqwest::Client> {
     use_ring();
     let builder = reqwest::Client::builder()
@@ -493,11 +494,11 @@ fn http(endpoint: &Endpoint) -> reqwest::Result<reqwest::Client> {
     }
 }
 
-/// TLS is built without a default for its cryptography: it is ring, once in a process.
+/// TLS is built without a default crypto provider: this sets ring, once a process.
 pub(crate) fn use_ring() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // An error says that the program chose one already, which is as good.
+        // An error means that the program already chose a provider, which is fine.
         drop(rustls::crypto::ring::default_provider().install_default());
     });
 }

@@ -1,4 +1,4 @@
-//! Asking again when a call failed in passing.
+//! Retries after transient failures.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,25 +11,25 @@ use tokio::time::{Instant, sleep};
 
 use super::{Answer, CallError, Delta, Fault, Provider, Request};
 
-/// How long to keep asking.
+/// The retry policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// How often it is asked at most, the first time included.
+    /// The most attempts, the first included.
     pub attempts: usize,
-    /// The first wait. Each one is twice the last, and up to as much again by chance, so
-    /// that many who failed together do not come back together.
+    /// The first wait. Each wait is twice the last plus random jitter of up to the same length, so
+    /// that many callers that failed together do not retry together.
     pub first: Duration,
     /// The longest wait, unless the provider asks for more.
     pub longest: Duration,
-    /// No wait begins that would end later than this after the first call began.
+    /// No wait begins that would end later than this after the first attempt.
     pub total: Duration,
-    /// Where chance begins. Take it from the run's entropy.
+    /// The seed of the jitter. Take it from the run's entropy.
     pub seed: u64,
 }
 
 impl Default for Patience {
-    /// Six calls over a few minutes: a rate limit counts by the minute, an outage that lasts
-    /// longer is worth stopping for.
+    /// Six attempts over a few minutes: rate limits count by the minute, and a longer outage is
+    /// worth stopping for.
     fn default() -> Self {
         Self {
             attempts: 6,
@@ -41,14 +41,14 @@ impl Default for Patience {
     }
 }
 
-/// A call failed and is asked again.
+/// A failed call that will be retried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// Which call failed; the first is 1.
+    /// The number of the failed attempt; the first is 1.
     pub attempt: usize,
-    /// How many there may be.
+    /// The most attempts.
     pub attempts: usize,
-    /// How long until the next.
+    /// The wait before the next attempt.
     pub wait: Duration,
     /// Why the last attempt failed.
     pub error: CallError,
@@ -56,10 +56,10 @@ pub struct Waiting {
 
 type Told = dyn Fn(&Waiting) + Send + Sync;
 
-/// A provider that is asked again on passing faults.
+/// A provider that retries transient failures.
 ///
-/// A call that is made again starts over: every [`Delta`] of the failed one is void, which
-/// is told ([`Delta::Void`]) before the wait. Only a complete answer is returned.
+/// A retry starts over: every [`Delta`] of the failed call is void, which [`Delta::Void`] reports
+/// before the wait. Only a complete answer is returned.
 pub struct Retrying<P> {
     inner: P,
     patience: Patience,
@@ -75,12 +75,12 @@ impl<P: fmt::Debug> fmt::Debug for Retrying<P> {
 }
 
 impl<P: Provider> Retrying<P> {
-    /// Nobody is told of the waits.
+    /// Without an observer of the waits.
     pub fn new(inner: P, patience: Patience) -> Self {
         Self { inner, patience, observer: Box::new(|_| {}), calls: AtomicU64::new(0) }
     }
 
-    /// Tells `observer` before each wait.
+    /// Calls `observer` before each wait.
     #[must_use]
     pub fn telling(mut self, observer: impl Fn(&Waiting) + Send + Sync + 'static) -> Self {
         self.observer = Box::new(observer);

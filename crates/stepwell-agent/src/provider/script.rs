@@ -1,10 +1,10 @@
-//! The scripted model: answers from a file, so that everything runs offline, and runs of
-//! real models can be replayed.
+//! The scripted model: answers from a file, so that everything runs offline and runs of real models
+//! can be replayed.
 //!
 //! A script is YAML or JSON: a list of answers, or `{prices, context, answers, lanes, summaries}`.
-//! The answer to give is the one after as many as the lane already had, so that a run that is
-//! resumed in another process goes on where it stopped. Summaries are counted apart. A flow's
-//! lanes have their answers under `lanes`, each by its name.
+//! The lane's number of earlier answers selects the next one, so that a run resumed in another
+//! process continues at the right place. Summaries are counted separately. A flow's lanes have
+//! their answers under `lanes`, by name.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use super::{
 #[derive(Debug)]
 pub struct Scripted {
     script: Script,
-    /// How often each answer has failed already, in this process.
+    /// How often each answer has already failed in this process.
     failed: Mutex<BTreeMap<(String, usize), usize>>,
 }
 
@@ -32,20 +32,20 @@ pub struct Scripted {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
-    /// What tokens cost, in dollars per million. A script without prices costs nothing.
+    /// Token prices in dollars per million. Without prices everything is free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prices: Option<Prices>,
-    /// How many tokens fit, at four bytes each; absent, any number does.
+    /// The context length, at four bytes a token; `None` if unlimited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<u64>,
-    /// The answers, in order; also of lanes that have none of their own.
+    /// The answers in order, also for lanes without answers of their own.
     #[serde(default)]
     pub answers: Vec<Line>,
-    /// The answers of a flow's lanes, by their names. A name that ends in `*` stands for all
-    /// lanes that begin with the rest of it.
+    /// The answers of a flow's lanes, by name. A name that ends in `*` covers all lanes with that
+    /// prefix.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub lanes: BTreeMap<String, Vec<Line>>,
-    /// What it says when it is asked for summaries, in order; then, a plain one.
+    /// The summaries in order; after the last one, a plain summary.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub summaries: Vec<SummaryLine>,
 }
@@ -54,41 +54,41 @@ pub struct Script {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SummaryLine {
-    /// The answer before which the conversation is to shrink, from 1: until it did, that
-    /// answer is refused because the conversation does not fit.
+    /// The number of the answer (from 1) before which the conversation must shrink: until then that
+    /// answer is refused as too long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub before: Option<u64>,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Its tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What it costs, whatever the prices say.
+    /// Its cost, which overrides the prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// Does it break off at the most tokens that it may have?
+    /// Does it reach the output limit?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
-    /// How it fails, each time that it is asked.
+    /// How every request for it fails.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fail: Option<ScriptFault>,
 }
 
-/// What a script without summaries says.
+/// The summary if a script has none left.
 const PLAIN_SUMMARY: &str = "## Goal\n- what the user asked for\n## Done\n- the steps so far\n";
 
-/// What a scripted model's tokens cost.
+/// The token prices of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Prices {
-    /// Dollars per million tokens sent.
+    /// Dollars per million input tokens.
     pub input: Money,
-    /// Dollars per million tokens received.
+    /// Dollars per million output tokens.
     pub output: Money,
 }
 
 impl Prices {
-    /// What some tokens cost.
+    /// The cost of this usage.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Money {
         self.input.per_million(usage.input).plus(self.output.per_million(usage.output))
@@ -99,31 +99,31 @@ impl Prices {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Line {
-    /// What the model thinks.
+    /// The model's thinking.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub thinking: String,
-    /// What it says.
+    /// The model's text.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub text: String,
-    /// The tools that it calls.
+    /// The tool calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ScriptCall>,
     /// Its tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What it costs, whatever the prices say.
+    /// Its cost, which overrides the prices.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// Is it cut off, because it is as long as an answer may be?
+    /// Does it reach the output limit?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cut_short: bool,
-    /// How long it takes, in milliseconds.
+    /// Its delay in milliseconds.
     #[serde(skip_serializing_if = "is_zero")]
     pub delay_ms: u64,
-    /// How it fails, one after the other, before it answers.
+    /// Its failures, one for each request, before it succeeds.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fail: Vec<ScriptFault>,
-    /// Does the last failure come again and again?
+    /// Does the last failure repeat for ever?
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub forever: bool,
 }
@@ -132,16 +132,16 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// A call of a tool in a script.
+/// A tool call in a script.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ScriptCall {
-    /// Its id; absent, one is made of its place.
+    /// Its id; derived from its position if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// The tool.
     pub tool: String,
-    /// Its arguments: an object, or a text that is given as it stands.
+    /// Its arguments: an object, or a text that is passed on unchanged.
     #[serde(default)]
     pub arguments: Value,
 }
@@ -162,7 +162,7 @@ pub enum ScriptFault {
 }
 
 impl std::fmt::Display for ScriptFault {
-    /// As scripts spell it.
+    /// The spelling in scripts.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.serialize(f)
     }
@@ -183,7 +183,7 @@ impl From<ScriptFault> for Fault {
     }
 }
 
-/// The longest error of a script, in characters: what it quotes may be all of a file that is none.
+/// The longest error message, in characters: an error may quote a whole file that is not a script.
 const LONGEST_ERROR: usize = 200;
 
 fn brief(error: impl std::fmt::Display) -> String {
@@ -195,21 +195,21 @@ fn brief(error: impl std::fmt::Display) -> String {
 }
 
 impl Script {
-    /// Reads a script, YAML or JSON.
+    /// Parses YAML or JSON.
     pub fn parse(text: &str) -> Result<Self, String> {
-        // JSON is YAML, but its errors read better from its own parser.
+        // JSON is valid YAML, but its own parser has better errors.
         let json = text.trim_start().starts_with(['{', '[']);
         let value: Value = match json {
             true => serde_json::from_str(text).map_err(brief)?,
             false => serde_saphyr::from_str(text).map_err(brief)?,
         };
         let is_list = value.is_array();
-        // Read as what it looks like, for an error that names the field.
+        // Parsed as the form that it resembles, so that the error names the field.
         match is_list {
             true => {
                 serde_json::from_value(value).map(|answers| Self { answers, ..Self::default() })
             }
-            // A script without any answers was meant to have some.
+            // A script must have answers.
             false if value.get("answers").or_else(|| value.get("lanes")).is_none() => {
                 serde_json::from_value::<Self>(value)
                     .and_then(|_| Err(serde::de::Error::missing_field("answers")))
@@ -235,7 +235,7 @@ impl Script {
         }
     }
 
-    /// The script that replays a log's answers, and its summaries where they were made.
+    /// The script that replays a log's answers, and its summaries at the same points.
     #[must_use]
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Event>) -> Self {
         let mut script = Self::default();
@@ -268,7 +268,7 @@ impl Script {
 impl SummaryLine {
     fn of(compacted: &Compacted, before: usize) -> Self {
         let summary = compacted.summary.clone().filter(|_| compacted.fault.is_none());
-        // What was said in vain is not recorded: saying nothing has the same end.
+        // Answers in vain are not recorded; an empty summary has the same effect.
         let unreached = compacted.fault.is_some() && compacted.usage.is_none();
         Self {
             before: u64::try_from(before).ok(),
@@ -286,7 +286,7 @@ impl Line {
         let call = |call: &ToolCall| ScriptCall {
             id: Some(call.id.clone()),
             tool: call.name.clone(),
-            // As the model wrote it, byte for byte.
+            // Byte for byte as the model wrote it.
             arguments: Value::from(call.arguments.clone()),
         };
         let thinking = message.parts.iter().filter_map(|part| match part {
@@ -326,30 +326,30 @@ impl Line {
 }
 
 impl Scripted {
-    /// A model that answers from a script.
+    /// A model that answers from this script.
     #[must_use]
     pub fn new(script: Script) -> Self {
         Self { script, failed: Mutex::default() }
     }
 
-    /// What its tokens cost. A script without prices costs nothing.
+    /// The cost of this usage. Free without prices.
     #[must_use]
     pub fn cost(&self, usage: &Usage) -> Money {
         self.script.prices.map_or(Money::ZERO, |prices| prices.cost(usage))
     }
 
-    /// How many tokens fit it.
+    /// Its context length.
     #[must_use]
     pub const fn context(&self) -> Option<u64> {
         self.script.context
     }
 
-    /// Does the request not fit, or is the conversation to shrink first?
+    /// Refuses a request that is too long, or that comes before the scripted compaction.
     fn refuses(&self, request: &Request<'_>) -> Option<CallError> {
         let Turn { purpose, answers, summaries, .. } = request.turn;
         let tokens = bytes(request) / 4;
         if let Some(most) = self.script.context.filter(|most| tokens > *most) {
-            let what = format!("{tokens} tokens do not fit, at most {most} do");
+            let what = format!("the request has {tokens} tokens, and at most {most} fit");
             return Some(Self::error(what, Fault::ContextFull));
         }
         let due = |line: &&SummaryLine| line.before.is_some_and(|before| before <= answers + 1);
@@ -377,7 +377,7 @@ impl Scripted {
         CallError { provider: "script".to_owned(), what, fault }
     }
 
-    /// The next failure of an answer, if it has one left.
+    /// The next scripted failure of an answer, if one is left.
     fn failure(&self, lane: &str, place: usize, line: &Line) -> Option<CallError> {
         let mut failed = self.failed.lock();
         let times = failed.entry((lane.to_owned(), place)).or_default();
@@ -411,7 +411,8 @@ impl Provider for Scripted {
             let line = lines.get(place).ok_or_else(|| {
                 let (answers, whose) =
                     (stepwell::model::counted(lines.len(), "answer"), whose(lane));
-                let what = format!("the script has {answers}{whose}, and one more was asked for");
+                let what =
+                    format!("the script has {answers}{whose}, and the run asked for one more");
                 Self::error(what, Fault::Refused)
             })?;
             if line.delay_ms > 0 {
@@ -429,7 +430,7 @@ impl Provider for Scripted {
             if !line.calls.is_empty() {
                 told(Delta::Call);
             }
-            // A script without tokens used none; what they cost is known.
+            // A scripted answer without usage used no tokens, so its cost is known: zero.
             let (message, usage) = (line.message(place), Some(line.usage.unwrap_or_default()));
             let ended = if line.cut_short { Ended::OutputLimit } else { Ended::Complete };
             Ok(Answer { message, usage, cost: line.cost, ended })
@@ -437,7 +438,7 @@ impl Provider for Scripted {
     }
 }
 
-/// Whose answers ran out, where there is more than one lane.
+/// Names the lane whose answers ran out, if there are several lanes.
 fn whose(lane: &str) -> String {
     match lane {
         "" | "main" => String::new(),
@@ -449,7 +450,7 @@ fn usize_of(n: u64) -> usize {
     usize::try_from(n).unwrap_or(usize::MAX)
 }
 
-/// The bytes of a request's texts.
+/// The total bytes of a request's texts.
 fn bytes(request: &Request<'_>) -> u64 {
     let part = |part: &Part| match part {
         Part::Text(text) | Part::Thinking(text) => text.text.len(),
@@ -506,7 +507,7 @@ answers:
         assert_eq!(ask(&model, &later).unwrap_err().fault, Fault::RateLimited(None));
         assert_eq!(ask(&model, &later).unwrap_err().fault, Fault::Truncated);
         assert_eq!(ask(&model, &later).unwrap().message.text(), "Done.");
-        // Another process starts where the conversation stands.
+        // Another process continues at the same answer.
         let model = Scripted::new(Script::parse(SCRIPT).unwrap());
         let done = [later[0].clone(), later[1].clone(), Message::assistant("Done.")];
         assert_eq!(ask(&model, &done).unwrap_err().fault, Fault::Refused);
@@ -572,7 +573,7 @@ lanes:
         let full = ask_at(&model, &long, Turn::default()).unwrap_err();
         assert_eq!(
             (full.fault, full.what.as_str()),
-            (Fault::ContextFull, "125 tokens do not fit, at most 100 do")
+            (Fault::ContextFull, "the request has 125 tokens, and at most 100 fit")
         );
     }
 

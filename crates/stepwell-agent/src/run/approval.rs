@@ -1,7 +1,7 @@
-//! Asking a person whether a call may run.
+//! Asks a person to approve a call.
 //!
-//! The question is on record before anyone is shown it, and the answer is whatever the log says
-//! first: it may come from this process, another one, or another machine.
+//! The question is recorded before anyone sees it. The first answer in the log decides; it may come
+//! from this process, another one, or another machine.
 
 use stepwell::model::{
     Answer, AskedCall, Choice, Effect, Gate, GateAnswered, Kind, Permission, ToolCall, Who,
@@ -19,43 +19,43 @@ use super::{Cancel, Run};
 use crate::error::Result;
 use crate::machine::{Settled, Stop};
 use crate::permission::{Rule, may_be_remembered};
-use crate::redact::RedactMessages as _;
 use crate::tool::{Done, guard};
+use stepwell::log::RedactMessages as _;
 
-/// The most bytes of a diff that a gate keeps: as much as a person reads before they decide.
+/// The most bytes of a diff that a gate keeps, which is more than people read before they decide.
 const MAX_DETAIL: usize = 32 << 10;
 
-/// Why a call is not run whose secret was not kept: the process that knew it is gone, or the model
-/// repeats what it was shown in its place.
-pub(super) const SECRET_GONE: &str = "where its arguments should hold a secret they hold a \
-                                      placeholder: secrets are not kept, so it has to be given anew";
+/// Why a call does not run if its secret was not kept: the process that knew the secret is gone, or
+/// the model repeats the placeholder.
+pub(super) const SECRET_GONE: &str = "its arguments contain a placeholder instead of a secret, \
+    because secrets are not recorded; provide the secret again";
 
-/// Why a question is closed that is asked in other words.
-const ASKED_ANEW: &str = "it is asked anew";
+/// Why an open question with outdated text is closed.
+const ASKED_ANEW: &str = "the question was asked again";
 
-/// Why a call is denied that may break a rule, in a run that asks nothing.
-const DOUBTFUL_UNASKED: &str = "the user forbade a command that this call may run, it cannot be told \
-                                from the call, and nobody can be asked; write the command out plainly";
+/// Why a call is denied in a run that asks nothing, if it may break a rule.
+const DOUBTFUL_UNASKED: &str = "the user denied a command that this call may run, the call does \
+    not show whether it does, and the run cannot ask; write the command out plainly";
 
-/// Why a call with a secret is denied where nobody can be asked now.
-const SECRET_UNASKED: &str = "nobody can be asked, and what it holds that looks like a secret is \
-                              not kept until someone can";
+/// Why a call with a secret is denied if no person can answer now.
+const SECRET_UNASKED: &str = "no person can answer now, and the possible secret in its arguments \
+    is not kept until one can";
 
 impl Run<'_> {
-    /// Asks a person whether a call may run: on record first. Then the run waits for an answer, or
-    /// pauses.
+    /// Asks a person to approve a call, after recording the question. Then the run waits for the
+    /// answer, or pauses.
     pub(super) async fn ask_person(&mut self, call: ToolCall, mut cut: Cancel<'_>) -> Result<Halt> {
         if let Some(why) = self.calls.unkept.get(&call.id) {
             return self.finish_unrun(&call, &Settled::Unasked((*why).to_owned())).map(|()| None);
         }
-        // All that was answered before the run began is known. Of that, what a rewind took back does
-        // not count, though it stands in the log behind a question that counts again.
+        // Answers from before this run are known already. Those before a rewind do not count,
+        // although the log has them after a question that counts again.
         let asked_before = self.state.open_question(&call.id).is_some();
         let refused = guard::refused_anyway(&call.name, &call.arguments, &self.setup.place);
         if let Some(why) = refused.filter(|_| !asked_before) {
             return self.finish(&call, &Done::failed(why), 0).map(|()| None);
         }
-        // A run that nobody watches, and that asks about nothing else, is not kept waiting.
+        // A run without a watcher, and without an open question about this call, does not wait.
         let unasked = self.front.patience == Patience::Pause && !asked_before;
         if unasked && self.state.is_only_doubtful(&call, &self.setup.rules) {
             let denied = Settled::Unasked(DOUBTFUL_UNASKED.to_owned());
@@ -65,14 +65,14 @@ impl Run<'_> {
         let (seq, secret) = (asked.seq, self.is_secret(&call));
         let mut from = if asked_before { self.inbox.read_to.map(Seq::next) } else { Some(seq) };
         self.front.events.tell(RunEvent::Approval(Box::new(asked.clone())));
-        // Subscribed before the first look, so that no answer falls between.
+        // Subscribed before the first check, so that no answer is missed in between.
         let news = News::of(self.session.well(), self.session.id())?;
         while self.front.patience == Patience::Wait && !self.front.wishes.wants_pause() {
             if self.take_answer(&mut asked, &mut from)? {
                 return Ok(None);
             }
             tokio::select! {
-                // Why it stops is seen before the next move.
+                // The next move finds out why it must stop.
                 _ = cut.off() => return Ok(None),
                 () = self.front.wishes.pause() => {}
                 () = news.changed() => {}
@@ -81,7 +81,7 @@ impl Run<'_> {
         if self.take_answer(&mut asked, &mut from)? {
             return Ok(None);
         }
-        // What is not kept cannot be allowed later.
+        // A call whose arguments are not kept cannot be approved later.
         if secret {
             return self
                 .finish_unrun(&call, &Settled::Unasked(SECRET_UNASKED.to_owned()))
@@ -90,16 +90,16 @@ impl Run<'_> {
         Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))
     }
 
-    /// The question about a call: the one that was asked before, or a new one.
+    /// The open question about a call, or a new one.
     fn open_gate(&mut self, call: &ToolCall) -> Result<OpenGate> {
         let (preview, detail) = (self.question(call), self.detail(call));
         let gate = self.gate(call, &preview, detail.as_deref());
         let at = self.session.now();
         let seq = match self.state.open_question(&call.id) {
-            // A question that was asked before the run stopped waits on.
+            // A question from before the run stopped stays open.
             Some(seq) => seq,
             None => {
-                // A question that no longer says what is asked makes room for this one.
+                // A question with outdated text is closed first.
                 let closed = self.closed_gate(call, Answer::deny(ASKED_ANEW), self.me());
                 let events = closed.into_iter().chain([gate.clone().into()]);
                 self.record(events.collect())?;
@@ -112,7 +112,7 @@ impl Run<'_> {
         Ok(OpenGate { here: Some(here), ..OpenGate::new(&**store, session, gate, (seq, at)) })
     }
 
-    /// A question with what a person needs to answer it, without secrets.
+    /// A gate with all that a person needs to answer it, without secrets.
     pub(super) fn gate(&self, call: &ToolCall, preview: &str, detail: Option<&str>) -> Gate {
         let redactor = &self.setup.redactor;
         let plain = |text: &str| redactor.redact(text).into_owned();
@@ -131,8 +131,8 @@ impl Run<'_> {
         Gate { call: Some(Box::new(asked)), ..Gate::new(call.id.as_str(), plain(preview)) }
     }
 
-    /// Takes in the answer to a question, if the log has one from a seq on that counts. Nothing
-    /// before is looked at, however much was asked.
+    /// Looks for an answer that counts, from a seq on. Earlier events are not read, however many
+    /// questions there were.
     fn take_answer(&mut self, open: &mut OpenGate, since: &mut Option<Seq>) -> Result<bool> {
         let (gate, from) = (open.gate.id.as_str(), *since);
         if self.state.answered(gate).is_some() {
@@ -158,7 +158,7 @@ impl Run<'_> {
             }
             None => {}
         }
-        // What is remembered from now on was recorded together with the answer.
+        // A rule is recorded together with its answer.
         let facts = Facts { from, ..Facts::of(&[Kind::Permission]) };
         let remembered = well.store().keyed(id, facts)?.into_iter();
         let remembered = remembered.filter(|event| is_denial(&event.event) || judge.gave(event));
@@ -181,7 +181,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Asks a question again whose answer does not count.
+    /// Asks again if the answer does not count.
     fn ask_again(&mut self, open: &mut OpenGate, why: Disregarded) -> Result<()> {
         self.record(vec![open.gate.clone().into()])?;
         open.seq = self.state.asked(&open.gate.id).unwrap_or(open.seq);
@@ -190,7 +190,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Remembers a choice that is meant for later calls too, if its answer said so.
+    /// Records the rule that an answer asked for.
     pub(super) fn keep_choice(&mut self, call: &ToolCall) -> Result<()> {
         let Some(answer) = self.state.answered(&call.id) else { return Ok(()) };
         let (lasts, allow, who) = (answer.lasts(), answer.allows(), answer.who().clone());
@@ -202,13 +202,13 @@ impl Run<'_> {
         self.record(vec![permission.into()])
     }
 
-    /// A question that was asked about a call, and that nothing waits for any more.
+    /// The event that closes a question about a call, if one is open.
     pub(super) fn closed_gate(&self, call: &ToolCall, answer: Answer, who: Who) -> Option<Event> {
         let answer = || GateAnswered::new(call.id.clone(), answer, who);
         self.state.is_asked(&call.id).then(|| answer().into())
     }
 
-    /// Would the arguments of a call not be kept as they are?
+    /// Would redaction change the arguments of this call?
     fn is_secret(&self, call: &ToolCall) -> bool {
         let message = Message::assistant("").calling(&call.id, &call.name, &call.arguments);
         self.setup.redactor.redact_message(message).1
@@ -232,7 +232,7 @@ fn is_denial(event: &Event) -> bool {
     matches!(event, Event::Permission(permission) if !permission.allow)
 }
 
-/// As much of a diff as a gate keeps.
+/// The part of a diff that a gate keeps.
 fn shortened(detail: &str) -> String {
     if detail.len() <= MAX_DETAIL {
         return detail.to_owned();
@@ -242,7 +242,7 @@ fn shortened(detail: &str) -> String {
     format!("{cut}\n… {left} more lines\n")
 }
 
-/// What can be answered. What would be chosen in vain is not offered.
+/// The possible answers. A rule is not offered if it could not be kept.
 fn offered(call: &ToolCall) -> Vec<Choice> {
     let all = Choice::ALL.into_iter();
     all.filter(|choice| *choice != Choice::Always || may_be_remembered(call)).collect()

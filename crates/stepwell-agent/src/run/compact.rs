@@ -1,4 +1,4 @@
-//! Making the conversation shorter: asked for or due, summarised or not, recorded as one event.
+//! Compactions: requested or due, with or without a summary, recorded as one event.
 
 use stepwell::Event;
 use stepwell::model::Compacted;
@@ -12,19 +12,19 @@ use crate::error::Result;
 use crate::machine::{By, Shrink, Stop};
 use crate::provider::CallError;
 
-/// How a wish to make a conversation shorter ended.
+/// The outcome of a requested compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Shrunk {
-    /// It is shorter.
+    /// The conversation is shorter.
     Done(Box<Compacted>),
-    /// There is nothing to take out of it.
+    /// There is nothing to compact.
     AsShortAsItGets,
     /// The user interrupted it; nothing changed.
     Interrupted,
 }
 
 impl Run<'_> {
-    /// Makes the conversation shorter, whether that is due or not.
+    /// Compacts the conversation, whether that is due or not.
     pub async fn shrink_now(mut self, mut interrupt: signal::Receiver<bool>) -> Result<Shrunk> {
         let (compactor, conversation) = self.compaction();
         let Some(due) = compactor.plan(conversation, Why::Asked)? else {
@@ -38,7 +38,7 @@ impl Run<'_> {
         }
     }
 
-    /// The compactor, and the conversation that it looks at.
+    /// The compactor, and the conversation that it works on.
     pub(super) fn compaction(&mut self) -> (&mut Compactor, Conversation<'_>) {
         let conversation = Conversation {
             session: self.session,
@@ -52,19 +52,19 @@ impl Run<'_> {
         (&mut self.compactor, conversation)
     }
 
-    /// How the conversation is to shrink before the model is asked, if it is.
+    /// How the conversation must shrink before the next call of the model, if it must.
     pub(super) fn shrink(&self) -> Option<Shrink> {
         self.compactor.due.as_ref().map(|due| due.shrink)
     }
 
-    /// Was a conversation refused that can be made shorter? Then it will be.
+    /// Was the conversation refused as too long, and can it shrink? Then the next move compacts it.
     pub(super) fn can_shrink(&mut self) -> Result<bool> {
         let max_output = self.max_output();
         let (compactor, conversation) = self.compaction();
         compactor.is_refused(conversation, max_output)
     }
 
-    /// Makes the conversation shorter.
+    /// Compacts the conversation.
     pub(super) async fn compact(
         &mut self,
         by: By,
@@ -74,7 +74,7 @@ impl Run<'_> {
         Ok(self.take_out(due, by, &mut cut).await?.err().map(|stop| (stop, None)))
     }
 
-    /// Takes out what is due, and records it; or stops, and nothing changed.
+    /// Performs and records the due compaction, or stops without a change.
     async fn take_out(
         &mut self,
         due: Due,
@@ -95,7 +95,7 @@ impl Run<'_> {
         let why = due.why;
         let compacted = compactor.compacted(conversation, due, said)?;
         let mut events: Vec<Event> = vec![compacted.clone().into()];
-        // Together: whoever sees one sees the other.
+        // Recorded together, so that readers see both or neither.
         if compactor.has_shrunk(&compacted) {
             events.push(Extent::Truncated.edited().into());
         }

@@ -1,5 +1,5 @@
-//! The compactor: when a conversation has to become shorter, what goes, and what stands in its
-//! place. It records nothing; the run does.
+//! The compactor: when to shrink a conversation, which messages go, and the summary that replaces
+//! them. The run records the result.
 
 use std::collections::HashSet;
 
@@ -23,7 +23,7 @@ pub(super) fn turn<'a>(state: &State, lane: &'a Lane, purpose: Purpose) -> Turn<
     Turn { purpose, answers: state.answers, summaries: state.summaries, lane: lane.as_str() }
 }
 
-/// A run's conversation, to be looked at.
+/// A run's conversation, read-only.
 #[derive(Clone, Copy)]
 pub(super) struct Conversation<'r> {
     pub(super) session: &'r Session,
@@ -35,59 +35,59 @@ pub(super) struct Conversation<'r> {
     pub(super) shared_budget: Option<&'r SharedBudget>,
 }
 
-/// What is to go.
+/// A due compaction.
 #[derive(Clone, Debug)]
 pub(super) struct Due {
     pub(super) why: Why,
     pub(super) plan: Plan,
-    /// What the summarising model is asked, or why none is.
+    /// The request for the summary. The error says why there is none, if one was wanted.
     pub(super) request: Result<String, Option<&'static str>>,
     /// How the conversation shrinks.
     pub(super) shrink: Shrink,
 }
 
-/// A summary, if there is one.
+/// A summary, or the reason why there is none.
 #[derive(Default)]
 pub(super) struct Said {
-    /// What is to stand there.
+    /// The summary's text.
     summary: Option<String>,
-    /// Why nothing is, if something was wanted.
+    /// Why there is none, if one was wanted.
     fault: Option<String>,
-    /// Who was asked, what that took, and what it cost.
+    /// The summarising model, its usage and its cost.
     model: Option<String>,
     usage: Option<Usage>,
     cost: Option<Money>,
 }
 
 impl Said {
-    /// No summary, for a reason if somebody wanted one.
+    /// Without a summary; `fault` says why, if one was wanted.
     pub(super) fn nothing(fault: Option<&str>) -> Self {
         Self { fault: fault.map(str::to_owned), ..Self::default() }
     }
 }
 
-/// Why nobody writes a summary that there is no money or there are no tokens for.
-pub(super) const TOO_DEAR: &str = "a summary might cost more than is left of the budget";
+/// Why a summary is not written if the budget or the tokens are used up.
+pub(super) const TOO_DEAR: &str = "a summary might cost more than the rest of the budget";
 
-/// What is known of the conversation's size, and of wishes to make it smaller.
+/// The size of the conversation, and requests to compact it.
 pub(super) struct Compactor {
-    /// Requests since the conversation first shrank, as digests.
+    /// Requests since the first compaction, as digests.
     pub(super) asked: HashSet<u64>,
     pub(super) seen: Seen,
-    /// What is to go before the model is asked again.
+    /// The compaction that is due before the next call of the model.
     pub(super) due: Option<Due>,
-    /// Did the provider say that the conversation does not fit?
+    /// Did the provider refuse the conversation as too long?
     refused: bool,
-    /// Does the session say that messages are left out?
+    /// Does the session say that messages were truncated?
     pub(super) truncated: bool,
-    /// Did somebody ask this runner for a shorter conversation?
+    /// Did a person ask this runner for a compaction?
     wanted: bool,
-    /// Up to where the log was searched for such a wish.
+    /// The log was searched for such requests up to here.
     looked_to: Seq,
 }
 
 impl Compactor {
-    /// Knows this of the model, and whether messages were left out before.
+    /// Starts with what is known of the model, and whether messages were truncated before.
     pub(super) fn new(seen: Seen, truncated: bool) -> Self {
         Self {
             asked: HashSet::new(),
@@ -100,7 +100,7 @@ impl Compactor {
         }
     }
 
-    /// Finds out what is to go before the model is asked, if something is.
+    /// Finds out whether a compaction is due before the next call of the model.
     pub(super) fn find_due(&mut self, of: Conversation<'_>) -> Result<()> {
         self.due = None;
         if !of.state.is_models_turn() {
@@ -111,7 +111,7 @@ impl Compactor {
             Some(why) => self.plan(of, why)?,
             None if self.is_wanted(of)? => {
                 let due = self.plan(of, Why::Asked)?;
-                // It may be as short as it gets.
+                // There may be nothing to compact.
                 self.wanted = due.is_some();
                 due
             }
@@ -120,9 +120,9 @@ impl Compactor {
         Ok(())
     }
 
-    /// Did somebody ask this runner for a shorter conversation? It is looked for in the log right
-    /// before the model is asked, so that it holds for that call. A flow's request is for every
-    /// lane. A lane whose run begins again after a question finds the request again: it is done if
+    /// Did a person ask this runner for a compaction? The log is searched right before a call of
+    /// the model, so that the request takes effect in time. A request to a flow concerns every
+    /// lane. A lane whose run starts again after a question finds the request again: it is done if
     /// the lane was compacted since.
     fn is_wanted(&mut self, of: Conversation<'_>) -> Result<bool> {
         if self.wanted {
@@ -146,15 +146,15 @@ impl Compactor {
         Ok(self.wanted)
     }
 
-    /// Takes what is due: the wish for it is then fulfilled.
+    /// Takes the due compaction, which fulfils the request for it.
     pub(super) fn take_due(&mut self) -> Option<Due> {
         let due = self.due.take()?;
         self.wanted = false;
         Some(due)
     }
 
-    /// Can a conversation that was refused, with so much room for its answer, be made shorter? Then
-    /// it will be.
+    /// Was the conversation refused, at this output limit, and can it shrink? Then a compaction
+    /// becomes due.
     pub(super) fn is_refused(&mut self, of: Conversation<'_>, max_output: u64) -> Result<bool> {
         let policy = &of.setup.context.policy;
         self.refused = (policy.auto || policy.truncates) && self.plan(of, Why::Refused)?.is_some();
@@ -164,8 +164,7 @@ impl Compactor {
         Ok(self.refused)
     }
 
-    /// Notes that the conversation is shorter now. Says whether messages were left out for the first
-    /// time.
+    /// Notes a finished compaction. Returns whether it is the session's first truncation.
     pub(super) fn has_shrunk(&mut self, compacted: &Compacted) -> bool {
         self.refused = false;
         compacted.is_truncation() && !std::mem::replace(&mut self.truncated, true)
@@ -176,7 +175,7 @@ impl Compactor {
         of.setup.context.room(&self.seen, fixed, of.setup.max_output)
     }
 
-    /// What goes for a reason, and what is asked about it.
+    /// The compaction for a reason, and the request for its summary.
     pub(super) fn plan(&self, of: Conversation<'_>, why: Why) -> Result<Option<Due>> {
         let policy = &of.setup.context.policy;
         let messages = of.window.entries().len();
@@ -197,8 +196,8 @@ impl Compactor {
         Ok(Plan::of(&Ask::new(of.window, &pins, self.room(of), keep, why)))
     }
 
-    /// The event that takes out what goes by a plan. Without a summary fewer messages may
-    /// stay, and what earlier summaries held does if it fits.
+    /// The event of a compaction. Without a summary fewer messages may stay, and earlier summaries
+    /// are kept if they fit.
     pub(super) fn compacted(
         &self,
         of: Conversation<'_>,
@@ -208,7 +207,7 @@ impl Compactor {
         let Due { why, plan, .. } = due;
         let counter = of.window.counter();
         let messages = of.window.entries().len();
-        // The last step goes with the rest before the model saw what came of it.
+        // The compaction includes the last step, whose results the model has not read.
         let takes_last = |plan: &Plan| plan.covered.last() == messages.checked_sub(1).as_ref();
         let (plan, summary) = match said.summary {
             Some(summary) if takes_last(&plan) => {
@@ -244,7 +243,7 @@ impl Compactor {
 }
 
 impl Conversation<'_> {
-    /// How it shrinks by a plan, with what a model is asked for that.
+    /// How the conversation shrinks by a plan, with the cost of the summary.
     fn shrink(&self, request: &Result<String, Option<&'static str>>, plan: &Plan) -> Shrink {
         let (Ok(request), Some(by)) = (request, &self.setup.context.summariser) else {
             return Shrink::Truncate;
@@ -255,14 +254,13 @@ impl Conversation<'_> {
         Shrink::Summarise { tokens: usage.total(), cost: (by.cost)(&usage) }
     }
 
-    /// What goes by a plan.
+    /// The messages that go by a plan.
     fn covered(&self, plan: &Plan) -> Vec<(&Message, MessageOrigin)> {
         let (messages, entries) = (self.window.messages(), self.window.entries());
         plan.covered.iter().map(|n| (&messages[*n], entries[*n].made)).collect()
     }
 
-    /// What a summarising model is to be asked; the error says why none is, unless nobody
-    /// wanted one.
+    /// The request for the summary. The error says why there is none, unless none was wanted.
     fn summary_request(&self, plan: &Plan) -> Result<String, Option<&'static str>> {
         if self.setup.context.policy.truncates {
             return Err(None);
@@ -274,17 +272,17 @@ impl Conversation<'_> {
         }
         let counter = Counter(by.family);
         let beside = counter.text(summary::INSTRUCTIONS) + most_said(plan);
-        // Our count may be off, and a quarter is left for that.
+        // A quarter is left in case our token count is wrong.
         let most = by.length.map_or(u64::MAX, |length| (length / 4 * 3).saturating_sub(beside));
         let task = self.window.task();
         let (goal, task) = (self.window.goal(), task.as_deref());
         let wanted = Wanted { goal, task, words: plan.room / 2, counter, most };
         wanted
             .request(&self.covered(plan))
-            .ok_or(Some("what is to be summarised does not fit the model that should do it"))
+            .ok_or(Some("the text to summarise does not fit the summarising model"))
     }
 
-    /// Room for a summary in what all lanes may use.
+    /// Reserves room for a summary in the limits that all lanes share.
     async fn room_for_summary(
         &self,
         messages: &[Message],
@@ -297,7 +295,7 @@ impl Conversation<'_> {
         shared_budget.reserve(usage.total(), (by.cost)(&usage)).await.map(Some)
     }
 
-    /// Asks for a summary of what goes by a plan.
+    /// Asks for the summary of a plan.
     pub(super) async fn summarise(
         &self,
         request: &str,
@@ -328,7 +326,7 @@ impl Conversation<'_> {
             Err(error) => return Ok(Said { fault: Some(error.to_string()), ..asked }),
         };
         let text = answer.message.text();
-        // Providers that do not say what they used are estimated, as elsewhere.
+        // Without the provider's usage, the tokens are estimated, as elsewhere.
         let usage = answer.usage.unwrap_or_else(|| Usage {
             input: record::tokens(summary::INSTRUCTIONS, &messages, &[]),
             output: record::tokens(&text, &[], &[]),
@@ -338,7 +336,7 @@ impl Conversation<'_> {
         let (counter, held) = (self.window.counter(), SummaryParts::of(self.covered(plan)));
         let summary = match answer.ended {
             Ended::Complete => {
-                // It must be smaller than what it replaces.
+                // The summary must be smaller than what it replaces.
                 let room = plan.room.min(plan.taken.saturating_sub(1));
                 held.complete(&text, counter, room)
             }
@@ -352,8 +350,8 @@ impl Conversation<'_> {
     }
 }
 
-/// The most tokens that a model may say: it cannot count its own, and what is too long is
-/// worse than a little more.
+/// The output limit of a summary. A model cannot count its own tokens, and a truncated summary is
+/// worse than a slightly long one.
 fn most_said(plan: &Plan) -> u64 {
     plan.room + plan.room / 2
 }

@@ -1,17 +1,16 @@
-//! Subagents: a call that is a run of its own, in a session of its own.
+//! Subagents: a tool call that is a run of its own, in its own session.
 //!
-//! The child's id is on disk with the call's start, and its budget with its first events,
-//! before it spends anything. Taken up after a crash, the call finds its child and goes on with
-//! it; what the child's own log promises of its calls and tools holds there as everywhere.
+//! The child's id is recorded with the start of the call, and its budget with its first events,
+//! before it spends anything. After a crash the resumed call finds its child and continues it. The
+//! child's own log gives the usual guarantees for its calls and tools.
 
 use futures_util::future::LocalBoxFuture;
 use stepwell::log::Head;
-use stepwell::model::{Change, Edited, Effect, Outcome, StatusChanged, ToolCall};
+use stepwell::model::{Change, Edited, Effect, Outcome, StatusChanged, Subagent, ToolCall};
 use stepwell::sessions::NewSession;
 use stepwell::{Created, Session, SessionId, Status, StopReason};
 use tokio::sync::watch as signal;
 
-use super::SubagentRecord;
 use super::isolation;
 use super::others::SCRUBBED;
 use super::subagents::{Refusal, SubagentSetup, Subagents, below, first_record};
@@ -21,7 +20,7 @@ use crate::machine::Stop;
 use crate::provider::CallError;
 use crate::tool::{Done, Isolation, Order, Plan};
 
-/// What ends the run that asked for a subagent.
+/// Why the parent's run ends, if the subagent ends it.
 pub(super) type Halt = Option<(Stop, Option<CallError>)>;
 
 impl Run<'_> {
@@ -31,7 +30,7 @@ impl Run<'_> {
         Subagents { session, setup, rules, state, since }
     }
 
-    /// Runs a tool that is one, or a subagent.
+    /// Runs a tool or a subagent.
     pub(super) async fn perform(&mut self, call: ToolCall, cut: Cancel<'_>) -> Result<Halt> {
         match self.tool(&call.name).map(|tool| tool.effect()) {
             Some(Effect::Resumable) => self.dispatch(call, cut).await,
@@ -63,7 +62,8 @@ impl Run<'_> {
         }
         match (ended.status, ended.reason) {
             (Status::Paused, _) => return self.pause(&call, &id),
-            // What is used up is the whole tree's: who gives it more goes on with the child.
+            // The shared budget of the whole tree is used up. After it is raised, the child
+            // continues.
             (Status::Partial, StopReason::BudgetExceeded) if !own_binds => {
                 return Ok(Some((Stop::limit(StopReason::BudgetExceeded), None)));
             }
@@ -74,7 +74,7 @@ impl Run<'_> {
         if record.isolation == Isolation::Worktree {
             let site = isolation::Site::new(&self.setup.place, &id);
             let told = self.subagents().was_told(&call, &id)?;
-            let save = |it: &SubagentRecord| self.session.well().edit(&id, it.edited()).map(drop);
+            let save = |it: &Subagent| self.session.well().edit(&id, it.clone().into()).map(drop);
             if let Some((said, changed)) =
                 site.wrap_up(&mut record, &ended, order.name(), told, save)?
             {
@@ -86,7 +86,7 @@ impl Run<'_> {
         self.finish(&call, &done, took).map(|()| None)
     }
 
-    /// Settles all that a subagent needs, and makes its session if there is none.
+    /// Prepares the subagent, and creates its session if there is none.
     fn ready(&mut self, call: &ToolCall) -> std::result::Result<Ready, Refusal> {
         let subagents = self.subagents();
         let (order, depth) = subagents.ordered(call, || self.preview(call))?;
@@ -99,7 +99,7 @@ impl Run<'_> {
         let left = subagents.allowance();
         let reserve = subagents.reserve(left, child.as_ref())?;
         let mut subagent = subagents.set_up(&order, child.as_ref(), reserve)?;
-        let remembered = child.as_ref().and_then(SubagentRecord::of);
+        let remembered = child.as_ref().and_then(|it| it.facts.subagent.as_deref().cloned());
         let mut record = remembered.unwrap_or_else(|| first_record(call, &order, depth));
         let place = &self.setup.place;
         match record.isolation {
@@ -123,15 +123,15 @@ impl Run<'_> {
         Ok(Ready { id, order, subagent, record, own_binds, fresh })
     }
 
-    /// Records that the call starts a child, and makes the child with what it may cost; a child
-    /// that began before is told what it may cost now. Nothing is spent before that is on disk.
+    /// Records that the call starts a child, and creates the child with its budget. A child that
+    /// exists gets its new budget. Nothing is spent before that is on disk.
     fn begin_child(
         &mut self,
         call: &ToolCall,
         id: &SessionId,
         child: Option<&Head>,
         subagent: &mut SubagentSetup,
-        record: &SubagentRecord,
+        record: &Subagent,
     ) -> Result<Option<Session>> {
         if self.state.child(&call.id) != Some(id)
             && let Some(tool) = self.tool(&call.name)
@@ -153,7 +153,7 @@ impl Run<'_> {
                     ..subagent.created.clone()
                 };
                 let mut events = std::mem::take(&mut subagent.begins);
-                events.push(Edited { budget, ..record.edited() }.into());
+                events.push(Edited { budget, ..Edited::from(record.clone()) }.into());
                 return self
                     .session
                     .spawn(NewSession { created, events })
@@ -199,24 +199,24 @@ impl Run<'_> {
     }
 }
 
-/// A subagent that can begin.
+/// A prepared subagent.
 struct Ready {
     id: SessionId,
     order: Order,
     subagent: SubagentSetup,
-    record: SubagentRecord,
+    record: Subagent,
     own_binds: bool,
-    /// Its session, if it was made just now.
+    /// Its session, if it is new.
     fresh: Option<Session>,
 }
 
-/// A subagent that runs, and its session if it was just made.
+/// A running subagent, and its session if it is new.
 struct Child {
     subagent: SubagentSetup,
     fresh: Option<Session>,
 }
 
-/// A run within a run: what it returns has a size of its own.
+/// Boxed, because a run inside a run would have an infinite size.
 fn drive<'a>(run: Run<'a>, interrupt: signal::Receiver<bool>) -> LocalBoxFuture<'a, Result<Ended>> {
     Box::pin(run.drive(interrupt))
 }

@@ -1,5 +1,5 @@
-//! What a run tells as it goes: owned, so that it can cross threads, and plain data, so that it can
-//! be sent anywhere.
+//! The events that a run reports while it works: owned, so that they can cross threads, and plain
+//! data, so that they can be sent anywhere.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +17,16 @@ use super::notice::Notice;
 use crate::context::plan::Why;
 use crate::provider::Delta;
 
-/// Something that happened in a run. What must be durable before anyone sees it already is. Nothing
-/// in its JSON holds a secret, except a piece of an answer: that is shown as it comes.
+/// Something that happened in a run. Anything that must be durable is on disk before its event. The
+/// JSON contains no secret, with one exception: pieces of an answer are shown as they arrive.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
 pub enum RunEvent {
-    /// An event was recorded: by the run, or by someone who answered or spoke to it.
+    /// An event was recorded, by the run or by a person who answered or sent a message.
     Recorded(Recorded),
-    /// The model was asked so long ago, and nothing of its answer has come yet. Told again and
-    /// again while that is so.
+    /// The model has not begun its answer since this long. Repeated while that is so.
     Waiting(Duration),
-    /// A piece of an answer, as it comes: not recorded yet, and perhaps never.
+    /// A piece of an answer as it arrives. It is not recorded yet, and perhaps never will be.
     Delta(Delta),
     /// A tool is about to run.
     ToolStarted {
@@ -35,18 +34,18 @@ pub enum RunEvent {
         call: String,
         /// The tool.
         tool: String,
-        /// What it does, in one line.
+        /// A line that says what it does.
         preview: String,
     },
-    /// A tool still runs. Told again and again while it does.
+    /// A tool is still running. Repeated while that is so.
     ToolOutput {
         /// The call's id.
         call: String,
         /// The tool.
         tool: String,
-        /// For how long it has run.
+        /// How long it has been running.
         ran: Duration,
-        /// The last lines of what it wrote.
+        /// The last lines of its output.
         tail: String,
     },
     /// A tool's result was recorded.
@@ -55,12 +54,12 @@ pub enum RunEvent {
         call: String,
         /// The tool.
         tool: String,
-        /// How it ended.
+        /// Its outcome.
         outcome: Outcome,
-        /// What the model is told.
+        /// The result that the model receives.
         told: String,
     },
-    /// A tool was stopped in the middle. The next run finds what became of it.
+    /// A tool was stopped in the middle. The next run finds out what it changed.
     ToolCutOff {
         /// The call's id.
         call: String,
@@ -69,25 +68,25 @@ pub enum RunEvent {
     },
     /// A step is complete.
     Step {
-        /// How many are.
+        /// The number of complete steps.
         steps: u64,
-        /// What the session has cost, with its subagents.
+        /// What the session has spent, with its subagents.
         spent: Spent,
     },
-    /// The conversation was made shorter.
+    /// The conversation was compacted.
     Compacted {
-        /// What went.
+        /// The recorded compaction.
         compacted: Box<Compacted>,
         /// Why the conversation had to shrink.
         why: Why,
     },
-    /// A person is asked. The question is on record: whoever can answers it.
+    /// A person must answer. The question is recorded, so it can be answered from anywhere.
     Approval(Box<OpenGate>),
     /// A question was answered; the first answer counts.
     Answered(GateAnswer),
-    /// A flow's node changed its state.
+    /// A node of a flow changed its state.
     Node(NodeStatus),
-    /// Something happened in the conversation of a flow's node.
+    /// An event in the conversation of a flow's node.
     Within {
         /// The node's key.
         node: String,
@@ -96,18 +95,18 @@ pub enum RunEvent {
         /// What happened.
         event: Box<RunEvent>,
     },
-    /// Something happened in the session of a subagent.
+    /// An event in the session of a subagent.
     Child {
         /// The subagent's session.
         session: SessionId,
         /// What happened.
         event: Box<RunEvent>,
     },
-    /// Something that a person should know.
+    /// A notice for the user.
     Notice(Notice),
-    /// The run is over; nothing follows.
+    /// The run is over. This is the last event.
     Ended {
-        /// How the session stands.
+        /// The session's status.
         status: Status,
         /// Why it stopped.
         reason: Option<StopReason>,
@@ -115,7 +114,7 @@ pub enum RunEvent {
 }
 
 impl RunEvent {
-    /// The question that it asks, be it a subagent's or a node's.
+    /// The question in this event, also if a subagent or a node asks it.
     #[must_use]
     pub fn question(&self) -> Option<&OpenGate> {
         match self {
@@ -125,7 +124,7 @@ impl RunEvent {
         }
     }
 
-    /// How it settles a question: with an answer, or because nobody asks any more.
+    /// How this event settles a question: by an answer, or (`Some(None)`) because the run ended.
     #[must_use]
     pub fn settles(&self, open: &OpenGate) -> Option<Option<&GateAnswer>> {
         match self {
@@ -141,28 +140,27 @@ impl RunEvent {
     }
 }
 
-/// A question that waits for an answer.
+/// An open question.
 #[derive(Clone, Debug, Serialize)]
 pub struct OpenGate {
-    /// The session that it was asked in: a subagent's, perhaps.
+    /// The session that asks, which may be a subagent's.
     pub session: SessionId,
-    /// The question, as it was recorded: without secrets.
+    /// The question as recorded, without secrets.
     pub gate: Gate,
-    /// Where it was recorded.
+    /// Its seq.
     pub seq: Seq,
     /// When it was asked.
     pub at: Time,
-    /// The task of the subagent that asks: the name of its session, else the first line of what it
-    /// was told to do. Absent, no subagent asks.
+    /// If a subagent asks: its session's name, else the first line of its task.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// What the process that runs the session knows beyond that. It is sent nowhere.
+    /// What only the process of the run knows. It is never sent anywhere.
     #[serde(skip)]
     pub here: Option<Here>,
 }
 
 impl OpenGate {
-    /// A question on record.
+    /// A recorded question.
     pub fn new(store: &dyn Store, session: SessionId, gate: Gate, (seq, at): (Seq, Time)) -> Self {
         let asker = store.info(gate.asker.as_ref().unwrap_or(&session));
         let asker = asker.ok().map(|info| info.head);
@@ -172,32 +170,32 @@ impl OpenGate {
     }
 }
 
-/// The most characters of a task that a question names.
+/// The most characters of a task in a question.
 const TASK: usize = 80;
 
-/// What a session is about, in a line: its name, else the first line of its task.
+/// A session in one line: its name, else the first line of its task.
 pub(super) fn task_line(head: &Head) -> String {
     let task = head.label.as_deref().unwrap_or(&head.task).trim();
     task.lines().next().unwrap_or_default().chars().take(TASK).collect()
 }
 
-/// What only the process that runs a session knows of a question.
+/// The part of a question that only the process of the run knows.
 #[derive(Clone, Debug)]
 pub struct Here {
     /// The lease under which it was asked.
     pub lease: Lease,
-    /// The call as the model wrote it; absent, the question is a flow's.
+    /// The call as the model wrote it; `None` if a flow asks.
     pub call: Option<ToolCall>,
-    /// What it would do, in one line.
+    /// A line that says what it would do.
     pub preview: String,
-    /// What it would change, line by line.
+    /// The lines that it would change.
     pub detail: Option<String>,
 }
 
-/// How a question was answered.
+/// The answer to a question.
 #[derive(Clone, Debug, Serialize)]
 pub struct GateAnswer {
-    /// The session that it was asked in.
+    /// The session that asked.
     pub session: SessionId,
     /// The question's name.
     pub gate: String,
@@ -214,47 +212,47 @@ pub struct GateAnswer {
 pub struct NodeStatus {
     /// The node's key.
     pub key: String,
-    /// The agent that works on it; absent, a person answers it.
+    /// Its agent; `None` if a person answers the node.
     pub agent: Option<String>,
-    /// Who answered, if a person did.
+    /// The person who answered, if one did.
     pub who: Option<String>,
     /// Started, done, failed or skipped.
     pub state: NodeState,
-    /// What failed.
+    /// The error of a failed node.
     pub error: Option<String>,
     /// What the flow has spent so far.
     pub spent: Spent,
 }
 
-/// Where a run's events go. Telling never waits. Cloning is cheap.
+/// The receiver of a run's events. Sending never waits. Cloning is cheap.
 #[derive(Clone, Default)]
 pub struct EventSink(Option<Arc<dyn Fn(RunEvent) + Send + Sync>>);
 
 impl EventSink {
-    /// Events that a function is told of, on whichever thread they happen.
+    /// Passes events to a function, on the thread on which they happen.
     pub fn to(tell: impl Fn(RunEvent) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(tell)))
     }
 
-    /// Events that nobody sees.
+    /// Drops all events.
     #[must_use]
     pub const fn nobody() -> Self {
         Self(None)
     }
 
-    /// Tells of an event.
+    /// Sends an event.
     pub fn tell(&self, event: RunEvent) {
         if let Some(tell) = &self.0 {
             tell(event);
         }
     }
 
-    /// Tells of a notice.
+    /// Sends a notice.
     pub(super) fn notice(&self, notice: Notice) {
         self.tell(RunEvent::Notice(notice));
     }
 
-    /// Where the events of a subagent go: to the same listeners, with its session's name.
+    /// Sends the events of a subagent to the same receiver, under its session's id.
     pub(super) fn child(&self, session: &SessionId) -> Self {
         let (above, session) = (self.clone(), session.clone());
         match &self.0 {

@@ -1,4 +1,4 @@
-//! A run's file watch: files as they were before a tool, and as they are after it.
+//! Watches the workspace's files before and after each tool.
 
 use stepwell::model::{Digest, Effect, FileChanged, FileState, Time, ToolTarget};
 use stepwell::{Event, Recorded, Session, StopReason};
@@ -12,31 +12,31 @@ use crate::error::Result;
 use crate::machine::Settled;
 use crate::tool::{Changed, Content, Plan, Tool};
 
-/// What tools do to files, as the run sees it.
+/// The file changes of a run's tools.
 pub(super) struct FileWatch<'a> {
     session: &'a Session,
     setup: &'a Setup,
-    /// Looks at the workspace around commands, from the first on.
+    /// Scans the workspace around commands; made before the first command.
     capture: Option<Capture>,
-    /// When the last look before a command was taken.
+    /// The time of the last scan before a command.
     looked: Time,
-    /// What the last command changed, until that is recorded.
+    /// Changes of the last command that are not recorded yet.
     captured: Vec<FileChanged>,
-    /// A command was killed together with the run that looked around it.
+    /// A command was killed together with the run that watched it.
     blind: bool,
-    /// Files that were changed in this invocation, each once.
+    /// Files changed in this run, each once.
     modified: Vec<String>,
 }
 
 impl<'a> FileWatch<'a> {
-    /// Watches the files of a session, which has recorded these events.
+    /// Watches the files of a session with these events.
     pub(super) fn new(session: &'a Session, setup: &'a Setup, events: &[Recorded]) -> Self {
         let blind = lost_sight(events);
         let (captured, modified) = (Vec::new(), Vec::new());
         Self { session, setup, capture: None, looked: Time::EPOCH, captured, blind, modified }
     }
 
-    /// Looks at the workspace before a command.
+    /// Scans the workspace before a command.
     pub(super) fn look_before(&mut self, tool: &dyn Tool) {
         if tool.effect() != Effect::Unsafe {
             return;
@@ -47,14 +47,14 @@ impl<'a> FileWatch<'a> {
         self.capture.get_or_insert_with(new).before(now);
     }
 
-    /// Looks at the workspace after a command, and notes what it changed.
+    /// Scans the workspace after a command, and notes the changes.
     pub(super) fn look_after(&mut self, tool: &dyn Tool) -> Result<()> {
         let now = self.nanos();
         if let Some(capture) = self.capture.as_mut().filter(|_| tool.effect() == Effect::Unsafe) {
             self.captured = capture.after(now, self.session, &self.setup.redactor)?;
         }
         if !self.captured.is_empty() {
-            // Another session of the same folder may have written some of them.
+            // Another session in the same folder may have written some of them.
             let store = self.session.well().store();
             let others = Meanwhile::of(&**store, self.session.id(), self.looked)?;
             self.captured.retain(|change| !others.wrote(change));
@@ -62,9 +62,9 @@ impl<'a> FileWatch<'a> {
         Ok(())
     }
 
-    /// What a command changed that was cut off. How it ended is not known.
+    /// The changes of an interrupted command, whose end is not known.
     pub(super) async fn after_cut_off(&mut self, tool: &dyn Tool) -> Result<Vec<Event>> {
-        // Its last changes are to be seen.
+        // Wait, so that its last changes are seen.
         self.setup.place.stopping.wait().await;
         self.look_after(tool)?;
         let events = self.take_captured();
@@ -72,20 +72,20 @@ impl<'a> FileWatch<'a> {
         Ok(events)
     }
 
-    /// What the last command changed, to be recorded now.
+    /// Takes the changes of the last command, to be recorded now.
     pub(super) fn take_captured(&mut self) -> Vec<Event> {
         self.captured.drain(..).map(Event::from).collect()
     }
 
-    /// If a command was killed together with its run, nobody saw what it changed. That is noted
-    /// for the next record.
+    /// Notes that a command was killed together with its run, so that its changes are unknown. The
+    /// note goes into the next record.
     pub(super) fn note_unseen(&mut self, tool: Option<&dyn Tool>, settled: &Settled) {
         let is_unsafe = tool.is_some_and(|it| it.effect() == Effect::Unsafe);
         if !self.blind || !is_unsafe || *settled != Settled::Unknown {
             return;
         }
         self.blind = false;
-        let why = "a command was killed together with Stepwell; what it changed was not seen";
+        let why = "a command was killed together with Stepwell; its changes are unknown";
         let unknown = FileState::NotCaptured { digest: None, why: why.to_owned() };
         self.captured.push(FileChanged {
             path: ".".to_owned(),
@@ -95,7 +95,7 @@ impl<'a> FileWatch<'a> {
         });
     }
 
-    /// Notes which files were changed, for the report.
+    /// Adds changed files to the report.
     pub(super) fn note(&mut self, events: &[Event]) {
         for event in events {
             if let Event::File(file) = event
@@ -107,7 +107,7 @@ impl<'a> FileWatch<'a> {
         }
     }
 
-    /// The files that were changed in this invocation.
+    /// The files changed in this run.
     pub(super) fn into_modified(self) -> Vec<String> {
         self.modified
     }
@@ -116,8 +116,8 @@ impl<'a> FileWatch<'a> {
         self.session.now().as_micros().saturating_mul(1000)
     }
 
-    /// Keeps what stands where a call is about to make its change: if the process dies with
-    /// the change made, a rewind can still restore it.
+    /// Keeps the current content of a call's target before the call changes it, so that a rewind
+    /// can restore it even if the process dies in between.
     pub(super) fn keep_before(&self, plan: &Plan) -> Result<()> {
         for target in &plan.targets {
             match look(&self.setup.place.files(), &target.path) {
@@ -127,14 +127,14 @@ impl<'a> FileWatch<'a> {
                 Ok(content) => {
                     self.state_of(&content)?;
                 }
-                // The tool itself says what is wrong with it.
+                // The tool itself reports the problem.
                 Err(_) => {}
             }
         }
         Ok(())
     }
 
-    /// What stood where a call that was cut off made its change, if that was kept earlier.
+    /// The content before an interrupted call made its change, if it was kept.
     pub(super) fn before_interruption(&self, target: &ToolTarget, after: &Content) -> Content {
         let Some(digest) = &target.before else { return Content::Absent };
         let mode = if let Content::File { mode, .. } = after { *mode } else { 0o644 };
@@ -147,7 +147,7 @@ impl<'a> FileWatch<'a> {
         }
     }
 
-    /// A file that changed, with its contents as blobs, unless they hold a secret.
+    /// The event of a changed file, with its contents as blobs unless they hold a secret.
     pub(super) fn event_of(&self, changed: &Changed) -> Result<FileChanged> {
         Ok(FileChanged {
             path: changed.path.clone(),

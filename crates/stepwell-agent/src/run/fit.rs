@@ -1,5 +1,4 @@
-//! Fitting a request into the model's context: the room for its answer, and requests that only
-//! repeat themselves.
+//! Fits requests into the model's context: the room for the answer, and repeated requests.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -12,19 +11,18 @@ use crate::error::Result;
 use crate::machine::Stop;
 use crate::provider::{CallError, Fault};
 
-/// The fewest tokens of an answer that are worth asking for.
+/// The fewest output tokens that are worth a request.
 const LEAST_ANSWER: u64 = 256;
 
-/// An answer is not made shorter than this to have a request taken: what is said in fewer tokens
-/// is rarely a whole step.
+/// An answer is not limited further than this to make a request fit, because a step rarely fits in
+/// fewer tokens.
 const SHORT_ANSWER: u64 = 1_024;
 
-/// Our count of tokens may be off by one part in so many.
+/// Our token count may be off by one part in this many.
 const MISCOUNT: u64 = 8;
 
 impl Run<'_> {
-    /// The most tokens of the next answer: as many as were set, and no more than are left of the
-    /// context beside the conversation.
+    /// The output limit of the next answer: as configured, at most the free part of the context.
     pub(super) fn max_output(&self) -> u64 {
         let most = self.answers.shortest_refused.map_or(u64::MAX, |refused| refused / 2);
         let most = most.min(self.setup.max_output);
@@ -34,15 +32,15 @@ impl Run<'_> {
         most.min(left.max(LEAST_ANSWER))
     }
 
-    /// Was a request refused as too long of which the larger part is room for the answer? Then
-    /// that becomes less first: nothing that was said has to go for it.
+    /// Was a request refused as too long, mostly because of the room for its answer? Then that room
+    /// shrinks first, and no message has to go.
     pub(super) fn can_shorten_answer(&mut self) -> bool {
         self.max_output()
             > self.compactor.seen.calibration.estimate(self.request.counted(&self.window))
             && self.can_halve_answer()
     }
 
-    /// Asks for a shorter answer, as long as it can be one that is of use.
+    /// Halves the output limit while a useful answer still fits.
     pub(super) fn can_halve_answer(&mut self) -> bool {
         let refused = self.max_output();
         if refused < 2 * SHORT_ANSWER {
@@ -55,16 +53,16 @@ impl Run<'_> {
         true
     }
 
-    /// Why the model is not asked, if it was asked the very same before: after the conversation
-    /// shrank, what it did since may be gone from it, and it would only do it again.
+    /// Stops a run that would repeat an earlier request exactly: after a compaction the model may
+    /// have lost its recent work, and would only repeat it.
     pub(super) fn stuck(&mut self) -> Result<Option<(Stop, Option<CallError>)>> {
         let shrank = self.compactor.truncated
             || self.window.entries().iter().any(|entry| entry.made == MessageOrigin::Summary);
         if !shrank || self.compactor.asked.insert(self.fingerprint()) {
             return Ok(None);
         }
-        let what = "the conversation does not fit, and all that fits of it was sent before: the \
-                    model would only repeat what it did"
+        let what = "the conversation does not fit, and everything that fits was sent before: the \
+            model would only repeat its work"
             .to_owned();
         let provider = self.setup.provider.name().to_owned();
         let error = CallError { provider, what, fault: Fault::ContextFull };
@@ -72,9 +70,9 @@ impl Run<'_> {
         Ok(Some((Stop::limit(StopReason::ContextFull), Some(error))))
     }
 
-    /// What the next request says, as a number: the words, and nothing that differs from one time
-    /// to the next without saying something. So the room for the answer counts only as far as a
-    /// refusal made it less; what is left of the context moves with every answer's count of tokens.
+    /// A digest of the next request's contents, without values that change from request to request
+    /// without a meaning. The room for the answer counts only if a refusal lowered it, because the
+    /// free context varies with every token count.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         self.answers.shortest_refused.hash(&mut hasher);
@@ -82,7 +80,7 @@ impl Run<'_> {
         for message in self.window.messages() {
             message.role.hash(&mut hasher);
             for part in &message.parts {
-                // A part is plain data, of which everything can be written.
+                // A part is plain data, so serialisation cannot fail.
                 serde_json::to_string(&words_of(part)).unwrap_or_default().hash(&mut hasher);
             }
         }
@@ -90,7 +88,7 @@ impl Run<'_> {
     }
 }
 
-/// A part without what its provider gave it on the way: ids of calls, signatures.
+/// A part without the provider's ids and signatures.
 fn words_of(part: &Part) -> Part {
     let mut part = part.clone();
     match &mut part {

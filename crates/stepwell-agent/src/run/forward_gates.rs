@@ -1,4 +1,4 @@
-//! Questions of subagents: asked by those above them too, and answered in both.
+//! Forwards the questions of subagents to the sessions above them, and answers between both.
 
 use stepwell::model::{Answer, Gate, GateAnswered, Kind, ToolCall, Who};
 use stepwell::store::Facts;
@@ -8,7 +8,6 @@ use stepwell::{Error as StoreError, Event, Recorded, SessionId, Status, StopReas
 use stepwell_files::forwarded::{asked_below, asked_in, name_above};
 
 use super::Run;
-use super::SubagentRecord;
 use super::dispatch::Halt;
 use super::event::{RunEvent, task_line};
 use super::subagents::Subagents;
@@ -16,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::machine::Stop;
 
 impl Run<'_> {
-    /// A child waits for a person: so does its parent, with the same question.
+    /// A child waits for a person, so its parent asks the same question.
     pub(super) fn pause(&mut self, call: &ToolCall, id: &SessionId) -> Result<Halt> {
         let gates = self.subagents().waiting_in(id)?;
         self.close_above(&call.id, id, Waiting::StaysOpen)?;
@@ -26,7 +25,7 @@ impl Run<'_> {
             let ours = name_above(&call.id, &asked.gate.id, gates.moved);
             if !self.state.is_asked(&ours) {
                 let prompt = format!("for subagent {id} ({task}): {}", asked.gate.prompt);
-                // What the child holds that is secret is known to nobody here.
+                // The child's secrets are unknown here.
                 let asker = Some(asked.gate.asker.clone().unwrap_or_else(|| id.clone()));
                 events.push(Gate { id: ours, prompt, asker, ..asked.gate.clone() }.into());
             }
@@ -37,14 +36,13 @@ impl Run<'_> {
         Ok(Some((Stop { status: Status::Paused, reason: StopReason::Gate }, None)))
     }
 
-    /// Closes the questions of a child's that its parent asked too, and that nothing waits for any
-    /// more.
+    /// Closes the parent's copies of a child's questions that are no longer open.
     pub(super) fn settle_gates(&mut self, call: &ToolCall, id: &SessionId) -> Result<()> {
         self.close_above(&call.id, id, Waiting::Closes)
     }
 
-    /// Closes what was asked for a child, with the child's own answer if it has one. Anyone may
-    /// close it before: whoever answers the child's question does.
+    /// Closes the copy of a child's question, with the child's own answer if there is one. The
+    /// answer may have closed the copy already.
     fn close_above(&mut self, call: &str, child: &SessionId, waiting: Waiting) -> Result<()> {
         for ours in self.state.open_below(call) {
             if self.take_copied_answer(&ours)? {
@@ -63,8 +61,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Takes in what somebody else answered to a question of a child's here, since this run began.
-    /// Says whether it was answered: what does not count closes it too.
+    /// Takes another process's answer to a copied question since this run began. Returns whether it
+    /// was answered; an answer that does not count closes the question too.
     fn take_copied_answer(&mut self, ours: &str) -> Result<bool> {
         let (well, id) = (self.session.well(), self.session.id());
         let Some(from) = self.state.asked(ours) else { return Ok(true) };
@@ -76,7 +74,7 @@ impl Run<'_> {
         let Event::GateAnswered(given) = answered.event.clone() else { return Ok(false) };
         let answer = match counted {
             Some(Counted::As(answer)) => answer,
-            Some(Counted::AskAgain(_)) => Answer::deny("it is asked again"),
+            Some(Counted::AskAgain(_)) => Answer::deny("the question was asked again"),
             None => given.answer.clone(),
         };
         let event = GateAnswered { answer, ..given }.into();
@@ -87,24 +85,24 @@ impl Run<'_> {
 }
 
 impl Subagents<'_> {
-    /// Gives a child the answers that its parent got for it.
+    /// Passes the parent's answers on to a child.
     pub(super) fn pass_answers(&self, id: &SessionId) -> Result<()> {
         let well = self.session.well();
         let head = well.store().info(id)?.head;
-        let Some(record) = SubagentRecord::of(&head) else { return Ok(()) };
+        let Some(record) = head.facts.subagent.as_deref() else { return Ok(()) };
         let gates = self.waiting_in(id)?;
         for asked in gates.open() {
             let id_below = asked.gate.id.clone();
             let ours = name_above(&record.call, &id_below, gates.moved);
             let Some(given) = self.state.answered(&ours) else { continue };
-            // One that was asked anew since may ask something else.
+            // The child may have asked again since, with another question.
             let asked_in = asked_in(&**well.store(), id, &id_below)?;
             if !asked_in.iter().any(|it| it.asked.gate.id == ours) {
                 continue;
             }
             let (answer, who) = (given.answer().clone(), given.who().clone());
             match well.answer(id, GateAnswered::new(id_below, answer, who)) {
-                // Somebody was quicker.
+                // Another answer came first.
                 Ok(_) | Err(StoreError::Illegal { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -112,7 +110,7 @@ impl Subagents<'_> {
         Ok(())
     }
 
-    /// What was answered to a child's question, if nothing waits for it any more.
+    /// The answer to a child's question, if the question is no longer open.
     fn answer_below(
         &self,
         child: &SessionId,
@@ -121,25 +119,28 @@ impl Subagents<'_> {
     ) -> Result<Option<(Answer, Who)>> {
         let well = self.session.well();
         let its = asked_below(&**well.store(), child, self.session.id(), ours)?;
-        // It was rewound, asked anew, or asked in a session that this one was forked from.
+        // It was rewound, asked again, or asked in the session that this one was forked from.
         let Some(its) = its else {
             return Ok(Some((
-                Answer::deny("it is no longer asked"),
+                Answer::deny("the question is no longer open"),
                 self.session.well().who().clone(),
             )));
         };
         let Some(answer) = its.answer else {
             return Ok(match waiting {
                 Waiting::StaysOpen => None,
-                Waiting::Closes => {
-                    Some((Answer::deny("it is no longer asked"), self.session.well().who().clone()))
-                }
+                Waiting::Closes => Some((
+                    Answer::deny("the question is no longer open"),
+                    self.session.well().who().clone(),
+                )),
             });
         };
-        // What somebody else allowed there is not allowed here.
+        // What another person allowed there is not allowed here.
         let ignored = well.weigh(child)?.ignored;
         Ok(Some(match its.answered_at.is_some_and(|at| ignored.contains(&at)) {
-            true => (Answer::deny("it is asked again"), self.session.well().who().clone()),
+            true => {
+                (Answer::deny("the question was asked again"), self.session.well().who().clone())
+            }
             false => (answer.answer, answer.who),
         }))
     }
@@ -149,11 +150,11 @@ impl Subagents<'_> {
     }
 }
 
-/// What becomes of a question that a child still waits with.
+/// What happens to a child's open question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Waiting {
-    /// It waits on.
+    /// It stays open.
     StaysOpen,
-    /// The child is over: it waits for nothing.
+    /// The child is done, so its question closes.
     Closes,
 }

@@ -1,95 +1,95 @@
-//! Who watches a run and answers it, as the run sees them.
+//! The front end of a run: it watches the run and answers its questions.
 
 use stepwell::model::Money;
 use tokio::sync::watch;
 
 use super::event::EventSink;
 
-/// What a run does when it asks a person.
+/// What a run does after it asks a question.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Patience {
-    /// It pauses: it ends, and goes on when it is resumed.
+    /// It ends as paused, and continues when it is resumed.
     #[default]
     Pause,
-    /// It waits until someone answers.
+    /// It waits for the answer.
     Wait,
 }
 
-/// Who watches a run and answers it.
+/// The front end of a run.
 #[derive(Clone, Debug, Default)]
 pub struct FrontEnd {
-    /// Where events go.
+    /// The receiver of the events.
     pub events: EventSink,
-    /// What the run does when it asks a person.
+    /// What the run does after it asks a question.
     pub patience: Patience,
-    /// What the front end wants of the run.
+    /// Requests of the front end to the run.
     pub wishes: Wishes,
 }
 
 impl FrontEnd {
-    /// One that nobody stands behind: a run that asks pauses.
+    /// Without a person: a run that asks pauses.
     #[must_use]
     pub fn nobody() -> Self {
         Self::default()
     }
 
-    /// One that only watches: a run that asks pauses.
+    /// Receives events only: a run that asks pauses.
     #[must_use]
     pub fn watching(events: EventSink) -> Self {
         Self { events, ..Self::default() }
     }
 
-    /// The same, as a subagent's run has it.
+    /// The front end of a subagent's run.
     pub(super) fn child(&self, session: &stepwell::SessionId) -> Self {
         let wishes = Wishes { is_child: true, ..self.wishes.clone() };
         Self { events: self.events.child(session), wishes, patience: self.patience }
     }
 }
 
-/// What a front end wants of a run, beside answers and words, which are on record.
+/// Requests to a run, beside answers and messages, which are in the log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Wish {
-    /// Nobody will answer now: pause in place of waiting.
+    /// No answer will come now: pause instead of waiting.
     pause: bool,
-    /// How often the model was to stop speaking because something was said.
+    /// How often the model was to be interrupted for a new message.
     hurry: u64,
-    /// What the whole session may cost from now on.
+    /// The new budget of the whole session.
     budget: Option<Money>,
 }
 
-/// Tells a run what is wanted of it.
+/// Sends requests to a run.
 #[derive(Clone, Debug)]
 pub struct Wisher(watch::Sender<Wish>);
 
-/// What is wanted of a run, as the run sees it.
+/// The run's side of its front end's requests.
 #[derive(Clone, Debug)]
 pub struct Wishes {
     now: watch::Receiver<Wish>,
-    /// How many wishes to hurry were seen to.
+    /// How many requests to interrupt the model were handled.
     heeded: u64,
-    /// Is it a subagent's run? What that may cost, its parent says.
+    /// Is this a subagent's run? Its parent sets its budget.
     is_child: bool,
 }
 
 impl Wisher {
-    /// Someone who wants nothing yet, and the run's side of it.
+    /// A connected pair without requests.
     #[must_use]
     pub fn new() -> (Self, Wishes) {
         let (tell, now) = watch::channel(Wish::default());
         (Self(tell), Wishes { now, heeded: 0, is_child: false })
     }
 
-    /// A run that waits for an answer pauses instead, now and from here on.
+    /// From now on the run pauses instead of waiting for answers.
     pub fn pause(&self) {
         self.0.send_modify(|wish| wish.pause = true);
     }
 
-    /// The model stops speaking, so that what was said is taken in first.
+    /// Interrupts the model's answer, so that a new message comes first.
     pub fn hurry(&self) {
         self.0.send_modify(|wish| wish.hurry += 1);
     }
 
-    /// The whole session may cost so much, from the next call of the model on.
+    /// Sets the budget of the whole session, from the next call of the model on.
     pub fn set_budget(&self, most: Money) {
         self.0.send_modify(|wish| wish.budget = Some(most));
     }
@@ -102,31 +102,31 @@ impl Default for Wishes {
 }
 
 impl Wishes {
-    /// Is the run to pause where it would wait?
+    /// Must the run pause instead of waiting?
     #[must_use]
     pub fn wants_pause(&self) -> bool {
         self.now.borrow().pause
     }
 
-    /// Returns when the run is to pause where it would wait.
+    /// Returns when the run must pause instead of waiting.
     pub async fn pause(&mut self) {
         if self.now.wait_for(|wish| wish.pause).await.is_err() {
-            // Whoever could wish is gone: nobody will.
+            // The sender is gone, so no request can come.
             std::future::pending::<()>().await;
         }
     }
 
-    /// What the whole session may cost, if that was said since the run began.
+    /// The new budget of the whole session, if one was set during this run.
     pub(super) fn budget(&self) -> Option<Money> {
         self.now.borrow().budget.filter(|_| !self.is_child)
     }
 
-    /// Whatever was said up to now is about to be taken in.
+    /// Marks all requests so far as handled.
     pub(super) fn heed(&mut self) {
         self.heeded = self.now.borrow().hurry;
     }
 
-    /// Returns when the model is to stop speaking.
+    /// Returns when the model must be interrupted.
     pub(super) async fn hurry(&mut self) {
         let heeded = self.heeded;
         if self.now.wait_for(|wish| wish.hurry > heeded).await.is_err() {

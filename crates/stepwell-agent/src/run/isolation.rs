@@ -1,21 +1,21 @@
-//! Where a subagent works, and what becomes of its work.
+//! Where a subagent works, and how its changes come back.
 
 use std::path::PathBuf;
 
 use stepwell::model::Effect;
+use stepwell::model::{Fate, Subagent, WorktreeOutcome};
 use stepwell::{SessionId, Status};
 use stepwell_files::safe_fs::look;
-use stepwell_files::worktree::{Fate, Merge, Outcome, Since, Worktree};
+use stepwell_files::worktree::{Merge, Since, Worktree};
 
-use super::SubagentRecord;
 use super::{Ended, Setup};
 use crate::error::Result;
 use crate::tool::{self, Changed, Content, Order, ToolEnv};
 
-/// How much of a task a commit's first line says.
+/// How many characters of a task go into a commit's subject.
 const SUBJECT: usize = 60;
 
-/// Settles a subagent that works where its parent does, and only looks.
+/// Prepares a read-only subagent that works in its parent's folder.
 pub(super) fn only_looks(
     setup: &mut Setup,
     order: &Order,
@@ -27,14 +27,14 @@ pub(super) fn only_looks(
     choose(setup, order)
 }
 
-/// Leaves a subagent the tools that were chosen for it.
+/// Restricts a subagent to the tools that were chosen for it.
 fn choose(setup: &mut Setup, order: &Order) -> std::result::Result<(), String> {
     let Some(chosen) = &order.tools else { return Ok(()) };
     let has = |name: &String| setup.tools.iter().any(|tool| tool.spec().name == *name);
     if let Some(unknown) = chosen.iter().find(|name| !has(name)) {
         let known: Vec<_> = setup.tools.iter().map(|tool| tool.spec().name.as_str()).collect();
         let agent = order.agent();
-        return Err(format!("{agent} has no tool {unknown:?} there; it has {}", known.join(", ")));
+        return Err(format!("{agent} has no tool {unknown:?} here; it has {}", known.join(", ")));
     }
     setup.tools.retain(|tool| chosen.contains(&tool.spec().name));
     Ok(())
@@ -47,13 +47,13 @@ fn store(place: &ToolEnv) -> Option<PathBuf> {
     store.filter(|folder| folder.is_dir())
 }
 
-/// The place of a subagent's worktree, if the store is somewhere.
+/// The location of a subagent's worktree.
 pub(super) struct Site<'a> {
     place: &'a ToolEnv,
     worktree: Option<Worktree>,
 }
 
-/// What a model is told of a worktree's end, and the files that changed in the workspace.
+/// The message about a worktree's end for the model, and the files that changed in the workspace.
 type Said = Option<(String, Vec<Changed>)>;
 
 impl<'a> Site<'a> {
@@ -62,12 +62,12 @@ impl<'a> Site<'a> {
         Self { place, worktree: store.map(|store| Worktree::of(&place.root, &store, id)) }
     }
 
-    /// Is there a worktree or a branch of that name?
+    /// Does a worktree or branch of that name exist?
     pub(super) fn is_taken(&self) -> bool {
         self.worktree.as_ref().is_some_and(|it| it.path.exists() || it.has_branch())
     }
 
-    /// Is it the copy of a worktree, in which nobody can work?
+    /// Is it a copied worktree, which cannot be used?
     pub(super) fn is_copy(&self) -> bool {
         self.worktree.as_ref().is_some_and(Worktree::is_copy)
     }
@@ -77,10 +77,10 @@ impl<'a> Site<'a> {
         self.worktree.as_ref().ok_or(without)
     }
 
-    /// Finds out where a new worktree is to begin. `own` are the files that the session changed.
+    /// Decides where a new worktree begins. `own` are the files that the session changed.
     pub(super) fn prepare(
         &self,
-        record: &mut SubagentRecord,
+        record: &mut Subagent,
         own: &[String],
     ) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
@@ -96,21 +96,21 @@ impl<'a> Site<'a> {
         Ok(())
     }
 
-    /// Settles a subagent that works in the worktree, with all of its agent's tools.
+    /// Prepares a subagent that works in the worktree, with all of its agent's tools.
     pub(super) fn place(
         &self,
         setup: &mut Setup,
         order: &Order,
     ) -> std::result::Result<(), String> {
         let root = self.worktree()?.root()?;
-        // The worktree lies in the store, and nothing of the store lies in the worktree.
+        // The worktree lies inside the store's folder, but must not reach the store.
         let grounds = store(self.place);
         setup.place = ToolEnv { root, store: None, grounds, ..setup.place.clone() };
         choose(setup, order)
     }
 
     /// Makes the worktree, or finds the one that someone worked in.
-    pub(super) fn make(&self, record: &SubagentRecord) -> std::result::Result<(), String> {
+    pub(super) fn make(&self, record: &Subagent) -> std::result::Result<(), String> {
         let worktree = self.worktree()?;
         match (&record.base, record.ready) {
             (_, true) => worktree.restore(),
@@ -119,21 +119,21 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Ends the work in the worktree. How it ended is recorded before anything is removed, so
-    /// that a process that dies in between leaves an answer. An end that was told before, and
-    /// that a rewind took back, is told as it stands now, and changes nothing.
+    /// Ends the work in the worktree. The outcome is recorded before anything is removed, so that
+    /// it survives a crash in between. If the outcome was reported before a rewind, this reports
+    /// its current state and changes nothing.
     pub(super) fn wrap_up(
         &self,
-        record: &mut SubagentRecord,
+        record: &mut Subagent,
         ended: &Ended,
         task: &str,
         told: Told,
-        save: impl Fn(&SubagentRecord) -> stepwell::Result<()>,
+        save: impl Fn(&Subagent) -> stepwell::Result<()>,
     ) -> Result<Said> {
         let Some(worktree) = &self.worktree else { return Ok(None) };
         let (outcome, changed, since) = match record.outcome.clone() {
             Some(outcome) => {
-                // What stood there before was not kept in time.
+                // The content before the change was not kept in time.
                 let before = |_: &String| Content::NotKept("the run was interrupted".to_owned());
                 let changed = match told {
                     Told::Never => self.changed(worktree, record, &outcome, before),
@@ -159,12 +159,15 @@ impl<'a> Site<'a> {
         } else if outcome.fate != Fate::Kept {
             said.push_str(match worktree.path.exists() {
                 true => "; its worktree is still there",
-                false => "; it was removed",
+                false => "; its worktree was removed",
             });
         }
         said.push(']');
         if record.misses_changes {
-            said.push_str("\n[it began at the last commit: it did not see what was not committed]");
+            said.push_str(
+                "\n[the subagent began at the last commit: it did not see uncommitted \
+                changes]",
+            );
         }
         Ok(Some((said, changed)))
     }
@@ -172,10 +175,10 @@ impl<'a> Site<'a> {
     fn end(
         &self,
         worktree: &Worktree,
-        record: &SubagentRecord,
+        record: &Subagent,
         ended: &Ended,
         task: &str,
-    ) -> (Outcome, Vec<Changed>) {
+    ) -> (WorktreeOutcome, Vec<Changed>) {
         let base = record.base.clone().unwrap_or_default();
         let first = task.trim().lines().next().unwrap_or_default();
         let id = worktree.branch.trim_start_matches(stepwell_files::worktree::PREFIX);
@@ -185,7 +188,7 @@ impl<'a> Site<'a> {
         if outcome.fate != Fate::Kept || outcome.tip.is_empty() || !wanted {
             return (outcome, Vec::new());
         }
-        // Looked at before the merge, so that it can be taken back.
+        // Checked before the merge, so that a rewind can restore the files.
         let paths = worktree.would_change(&base, &outcome);
         let look = |path: &String| look(&self.place.files(), path).ok();
         let before: Vec<_> = paths.iter().map(look).collect();
@@ -204,8 +207,8 @@ impl<'a> Site<'a> {
     fn changed(
         &self,
         worktree: &Worktree,
-        record: &SubagentRecord,
-        outcome: &Outcome,
+        record: &Subagent,
+        outcome: &WorktreeOutcome,
         before: impl Fn(&String) -> Content,
     ) -> Vec<Changed> {
         if !matches!(outcome.fate, Fate::Merged | Fate::Written) {
@@ -217,7 +220,7 @@ impl<'a> Site<'a> {
             let (before, after) = (before(&path), look(&self.place.files(), &path).ok()?);
             match (before == after, outcome.fate) {
                 (false, _) => Some(Changed { path, before, after }),
-                // It was written before the process died, or another subagent did the same.
+                // Written before the process died, or by another subagent with the same change.
                 (true, Fate::Written) => {
                     let before = Content::NotKept("the run was interrupted".to_owned());
                     Some(Changed { path, before, after })
@@ -229,7 +232,7 @@ impl<'a> Site<'a> {
     }
 }
 
-/// Was the model told of a call's end before?
+/// Did the model already receive the outcome of a call?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Told {
     /// The model was not told.
@@ -239,7 +242,7 @@ pub(super) enum Told {
 }
 
 /// How a worktree ended, for the model and the user.
-fn describe(worktree: &Worktree, outcome: &Outcome, since: &Since) -> String {
+fn describe(worktree: &Worktree, outcome: &WorktreeOutcome, since: &Since) -> String {
     let files = match outcome.count {
         0 => String::new(),
         count if count > outcome.files.len() => {
@@ -253,31 +256,31 @@ fn describe(worktree: &Worktree, outcome: &Outcome, since: &Since) -> String {
         (Fate::Merged, Since::TakenBack(back)) => {
             let back = back.join(" ");
             format!(
-                "what was changed{files} was merged, and its commit {tip} is part of what is \
-                 checked out, but in the workspace these files are not as merged, because they \
-                 were rewound or changed since: {back}; git restore --source=HEAD -- {back} \
-                 brings that back"
+                "the changes{files} were merged, and their commit {tip} is part of the \
+                 checked-out branch, but these files in the workspace differ from the merge, \
+                 because they were rewound or changed since: {back}; git restore --source=HEAD -- \
+                 {back} restores them"
             )
         }
         (Fate::Merged, Since::NotInHead) => format!(
-            "what was changed{files} was merged, but is no longer part of what is checked out; \
-             git merge {tip} takes it over again"
+            "the changes{files} were merged, but are no longer part of the checked-out branch; \
+             git merge {tip} merges them again"
         ),
         (Fate::Merged, _) => {
-            format!("what was changed{files} is merged into what is checked out")
+            format!("the changes{files} are merged into the checked-out branch")
         }
         (Fate::Written, _) => {
-            format!("what was changed{files} is written into the workspace, not committed")
+            format!("the changes{files} are written into the workspace, not committed")
         }
         (Fate::Kept, Since::Merged) => {
-            format!("what was changed{files} was kept on branch {branch} and is merged by now")
+            format!("the changes{files} were kept on branch {branch} and are merged now")
         }
         (Fate::Kept, Since::Removed) => format!(
-            "what was changed{files} was kept on branch {branch}, which was removed since{}",
+            "the changes{files} were kept on branch {branch}, which was removed since{}",
             if tip.is_empty() { String::new() } else { format!("; its last commit was {tip}") }
         ),
         (Fate::Kept, _) if outcome.why.is_empty() => format!(
-            "what was changed{files} is committed on branch {branch}, not merged; {}",
+            "the changes{files} are committed on branch {branch}, not merged; {}",
             match worktree.path.exists() {
                 true => format!("kept in {path}"),
                 false => "its folder was removed since".to_owned(),

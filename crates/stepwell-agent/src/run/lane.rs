@@ -1,7 +1,7 @@
 //! Lanes: runs that share one session, each with its own conversation and its own past.
 //!
-//! A session's past is read once and split. A run of a lane is given that lane's events, so
-//! that it costs the same however much the other lanes said.
+//! A session's past is read once and split. A lane's run receives only that lane's events, so its
+//! cost does not depend on the other lanes.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,20 +17,20 @@ use super::{FrontEnd, Provenance, Run, Setup, SharedBudget};
 #[derive(Debug, Default)]
 pub struct Past {
     lanes: HashMap<Lane, Vec<Recorded>>,
-    /// What concerns every lane: permissions, questions, tasks.
+    /// Events that concern every lane: rules, questions, tasks.
     common: Vec<Recorded>,
     ids: Ids,
     provenance: Arc<Provenance>,
 }
 
 impl Past {
-    /// None yet, of a session of which this is known.
+    /// An empty past.
     #[must_use]
     pub fn known(provenance: Provenance) -> Self {
         Self { provenance: Arc::new(provenance), ..Self::default() }
     }
 
-    /// Takes in an event that counts. Those that no conversation depends on are let go.
+    /// Adds an event that counts. Events that no conversation depends on are dropped.
     pub fn add(&mut self, event: Recorded) {
         if let Event::Message(message) = &event.event {
             for call in message.calls() {
@@ -58,14 +58,14 @@ impl Past {
         }
     }
 
-    /// What a lane said and did.
+    /// The events of a lane's conversation.
     #[must_use]
     pub fn said(&self, lane: &Lane) -> &[Recorded] {
         self.lanes.get(lane).map_or(&[], Vec::as_slice)
     }
 
-    /// Shows what was last asked in these words as it was said, in place of what was recorded:
-    /// to all that take the lane up from here.
+    /// For later runs of the lane, replaces the recorded form of the last such request by the
+    /// unredacted one.
     pub fn show_unredacted(&mut self, lane: &Lane, recorded: &str, said: &str) {
         let events = self.lanes.get_mut(lane).into_iter().flatten().rev();
         let mut asked = events.filter_map(|event| match &mut event.event {
@@ -77,7 +77,7 @@ impl Past {
         }
     }
 
-    /// A lane, to be taken up where it stands.
+    /// Everything needed to resume a lane.
     #[must_use]
     pub fn lane<'a>(&self, lane: &Lane, shared_budget: &'a SharedBudget) -> InLane<'a> {
         let (said, common) = (self.said(lane), self.common.as_slice());
@@ -89,21 +89,21 @@ impl Past {
     }
 }
 
-/// A lane, as a run takes it up.
+/// A lane to be resumed.
 #[derive(Debug)]
 pub struct InLane<'a> {
     lane: Lane,
-    /// All that a run of it depends on, in order.
+    /// The events that its run depends on, in order.
     events: Vec<Recorded>,
     ids: Ids,
     provenance: Arc<Provenance>,
-    /// What all lanes of the session may use.
+    /// The limits that all lanes share.
     shared_budget: &'a SharedBudget,
 }
 
 impl<'a> Run<'a> {
-    /// Takes up a lane where it stands. The run says nothing about how the session stands:
-    /// whoever runs its lanes does, and tells the past what each of them recorded.
+    /// Resumes a lane. The run does not record the session's status: the runner of the lanes does,
+    /// and adds each lane's new events to the past.
     pub fn in_lane(
         session: &'a Session,
         setup: &'a Setup,
@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
     ) -> Self {
         let InLane { lane, events, ids, provenance, shared_budget } = at;
         let (goal, below, truncated) = (None, Spent::default(), false);
-        // Whoever read the session's past left out what does not count.
+        // The reader of the session's past left out events that do not count.
         let (shared_budget, read_to, weighed) = (Some(shared_budget), None, Weighed::default());
         let from = ResumeFrom {
             lane,

@@ -1,4 +1,4 @@
-//! Why the next call is not made: it may take more than is left of a limit.
+//! Explains why a limit prevents the next call.
 
 use stepwell::StopReason;
 use stepwell::model::{Change, Edited, Money, Settings};
@@ -8,7 +8,8 @@ use crate::error::Result;
 use crate::machine::{Estimate, Limits, Stop};
 
 impl Run<'_> {
-    /// Says why a limit stops the run where that is not plain: what is left may seem to be enough.
+    /// Explains why a limit stops the run if that is not obvious, since some of the limit may be
+    /// left.
     pub(super) fn tell_refusal(&mut self, stop: &Stop) {
         if stop.reason != StopReason::BudgetExceeded {
             return;
@@ -26,8 +27,8 @@ impl Run<'_> {
 }
 
 impl Run<'_> {
-    /// Takes in what the front end says that the whole session may cost. It is recorded in the
-    /// user's name; of a flow, all lanes share it, and whoever set it recorded it.
+    /// Applies the front end's budget for the whole session. It is recorded in the user's name. In
+    /// a flow all lanes share it, and the flow's runner recorded it.
     pub(super) fn hear_given_budget(&mut self) -> Result<()> {
         let Some(most) = self.front.wishes.budget() else { return Ok(()) };
         if self.given.replace(most) == Some(most) {
@@ -46,8 +47,8 @@ impl Run<'_> {
         self.record(vec![settings.into(), edited.into()])
     }
 
-    /// Takes in a budget that somebody else recorded for the session, if it is less than the run
-    /// may spend. More counts only from whoever runs it. Says whether there was one.
+    /// Applies a budget that another person recorded, if it is lower than the current one. Only the
+    /// person who runs the session may raise it. Returns whether there was one.
     pub(super) fn hear_lower_budget(&mut self) -> Result<bool> {
         if self.shared_budget.is_some() {
             return Ok(false);
@@ -62,18 +63,18 @@ impl Run<'_> {
     }
 }
 
-/// What was used of a run's limits.
+/// The used part of a run's limits.
 #[derive(Clone, Copy, Debug, Default)]
 struct Used {
-    /// Tokens, in this invocation.
+    /// Tokens in this run.
     tokens: u64,
-    /// Dollars, in this invocation.
+    /// Dollars in this run.
     cost: Money,
-    /// Dollars, in the session and its subagents'.
+    /// Dollars of the session and its subagents.
     total_cost: Money,
 }
 
-/// Which limit the next call may break.
+/// The limit that the next call may exceed.
 fn refusal(limits: &Limits, used: &Used, call: &Estimate) -> Option<Notice> {
     let (tokens, may) = (used.tokens, call.tokens);
     if let Some(most) = limits.tokens.filter(|most| tokens.saturating_add(may) > *most) {

@@ -1,4 +1,4 @@
-//! Asking the model, and taking in its answer.
+//! Calls the model and records its answer.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -8,38 +8,38 @@ use stepwell::{Event, Message, Status, StopReason};
 
 use super::approval::SECRET_GONE;
 use super::compactor::turn;
-use super::tick::ticking;
+use super::news::ticking;
 use super::{Cancel, MAX_BLANK, MAX_CUT_SHORT, Notice, Reserved, Run, RunEvent, record};
 use crate::error::Result;
 use crate::machine::Stop;
 use crate::provider::{
     self, CallError, Delta, Fault, GO_ON, NO_ANSWER, Purpose, Request, SAY_SOMETHING,
 };
-use crate::redact::Redactor;
+use stepwell::log::Redactor;
 
-/// How a call of the model went.
+/// The outcome of a call of the model.
 enum Answering {
     Done(Box<std::result::Result<provider::Answer, CallError>>),
     Stopped(Stop),
     Hurried,
 }
 
-/// What came of asking the model.
+/// The outcome of asking the model.
 pub(super) enum Asked<'a> {
-    /// It answered. What the call may use is reserved.
+    /// It answered. The reservation for the call is still held.
     Answered(Box<provider::Answer>, Option<Reserved<'a>>),
-    /// It did not, and the run goes on, or ends so.
+    /// It did not answer. The run continues, or ends for this reason.
     Unanswered(Option<(Stop, Option<CallError>)>),
 }
 
-/// When the pieces of an answer came.
+/// When the pieces of an answer arrived.
 struct Pieces {
     asked_at: Time,
     first_at: Mutex<Option<Time>>,
 }
 
 impl Pieces {
-    /// Notes when a piece came. If what came so far is void, the next one is the first.
+    /// Notes a piece. After a void piece, the next one counts as the first.
     fn note(&self, delta: &Delta, now: impl FnOnce() -> Time) {
         let mut first = self.first_at.lock();
         match delta {
@@ -49,7 +49,7 @@ impl Pieces {
         }
     }
 
-    /// Has an answer say when it was asked for and when it began.
+    /// Stores in the answer when it was requested and when it began.
     fn tell_of(&self, message: &mut Message) {
         let first_at = *self.first_at.lock();
         let told = message.call.take().map(|call| *call).unwrap_or_default();
@@ -79,7 +79,7 @@ impl<'a> Run<'a> {
         let (events, heard) = (&self.front.events, AtomicBool::new(false));
         let mut wishes = self.front.wishes.clone();
         let well = self.session.well().clone();
-        // Others of the same run are told to hurry too: what was said is for one of them.
+        // Only one of the lanes that hear the request to hurry has the new message.
         let hurried = async {
             loop {
                 wishes.hurry().await;
@@ -104,7 +104,7 @@ impl<'a> Run<'a> {
                 () = hurried => Answering::Hurried,
             }
         };
-        // Before its first word, how long that takes is told.
+        // Reports the waiting time until the first piece.
         let answered = ticking(answering, |waited| {
             if !heard.load(Ordering::Relaxed) {
                 events.tell(RunEvent::Waiting(waited));
@@ -112,7 +112,7 @@ impl<'a> Run<'a> {
         });
         let mut answer = match answered.await {
             Answering::Stopped(stop) => return Ok(Asked::Unanswered(Some((stop, None)))),
-            // Something was said that goes first. What the model began to say is gone.
+            // A new message comes first; the partial answer is dropped.
             Answering::Hurried => {
                 self.front.events.tell(RunEvent::Delta(Delta::Void));
                 return Ok(Asked::Unanswered(None));
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
         Ok(Asked::Answered(Box::new(answer), reserved))
     }
 
-    /// Records an answer, and with it that the step is complete if it asks for nothing.
+    /// Records an answer, and the end of the step if the answer makes no calls.
     pub(super) fn hear(
         &mut self,
         answer: provider::Answer,
@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
         if !asks {
             events.extend(self.sealed());
         }
-        // Together with the answer: taken up after a crash, it must not look complete.
+        // Recorded together with the answer, which must not look complete after a crash.
         let aside = cut_short.then_some(GO_ON).or_else(|| blank.then_some(SAY_SOMETHING));
         if let Some(aside) = aside {
             events.push(Message::user(aside).in_lane(self.lane.clone()).into());
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
         let what = match ended {
             provider::Ended::Refused => return self.refused(&message),
             _ if self.answers.cut_short >= MAX_CUT_SHORT => format!(
-                "{MAX_CUT_SHORT} answers in a row were cut off at {} tokens (model.max_output)",
+                "{MAX_CUT_SHORT} answers in a row were truncated at {} tokens (model.max_output)",
                 self.max_output()
             ),
             _ if self.answers.blank >= MAX_BLANK => {
@@ -193,7 +193,7 @@ impl<'a> Run<'a> {
         self.call_failed(CallError { provider, what, fault: Fault::Declined })
     }
 
-    /// About what an answer took, for a provider that does not say.
+    /// An estimate of an answer's usage, if the provider reports none.
     pub(super) fn estimated(&mut self, message: &Message) -> Usage {
         if !std::mem::replace(&mut self.answers.estimates, true) {
             let provider = self.setup.provider.name().to_owned();
@@ -203,8 +203,7 @@ impl<'a> Run<'a> {
         Usage { input: self.request.tokens, output, ..Usage::default() }
     }
 
-    /// Gives each call an id that none had before: what was said about one call must never
-    /// be taken for another.
+    /// Gives each call a unique id, so that an approval of one call can never count for another.
     pub(super) fn name_calls(&mut self, message: &mut Message) {
         for part in &mut message.parts {
             if let stepwell::model::Part::ToolCall(call) = part {

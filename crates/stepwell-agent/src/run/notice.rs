@@ -1,4 +1,4 @@
-//! What a person should know of a run although nobody asked: typed, so that each front end words it.
+//! Notices about a run for its user, as types that each front end words.
 
 use std::time::Duration;
 
@@ -7,64 +7,64 @@ use stepwell::SessionId;
 use stepwell::model::{Money, Time};
 use stepwell::trust::Disregarded;
 
-/// Something that a person should know.
+/// A notice for the user.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "notice", rename_all = "snake_case")]
 pub enum Notice {
-    /// Somebody else allowed something, which does not count here: it is asked again.
+    /// Another person's approval does not count here, so the run asks again.
     Disregarded(Box<Disregarded>),
-    /// A provider does not say how many tokens it used: they are estimated.
+    /// The provider does not report token usage, so it is estimated.
     TokensEstimated {
         /// The provider.
         provider: String,
     },
-    /// A provider takes less than was thought: its answers may have fewer tokens from here on.
+    /// The provider accepts a lower output limit than configured, which applies from now on.
     ShorterAnswers {
         /// The provider.
         provider: String,
-        /// The most tokens of an answer.
+        /// The new output limit.
         tokens: u64,
     },
-    /// The next call is not made: it may use more tokens than are left.
+    /// The next call might exceed the token limit, so it is not made.
     TokensSpent {
-        /// What it may use, with the longest answer.
+        /// The most that the call may use, with the longest answer.
         next: u64,
-        /// What is used.
+        /// Tokens used so far.
         used: u64,
         /// The limit.
         most: u64,
     },
-    /// The next call is not made: it may cost more than is left.
+    /// The next call might exceed the budget, so it is not made.
     BudgetSpent {
-        /// What it may cost, with the longest answer.
+        /// The most that the call may cost, with the longest answer.
         next: Money,
-        /// What is spent.
+        /// Dollars spent so far.
         spent: Money,
         /// The limit.
         most: Money,
-        /// Of what it is the limit.
+        /// What the budget is for.
         of: Whole,
     },
-    /// The next call is not made: nobody knows what it costs, and there is a budget.
+    /// There is a budget, but the price of the next call is unknown, so it is not made.
     PriceUnknown {
         /// The budget.
         most: Money,
     },
-    /// Most of what may be used is used.
+    /// Most of a limit is used.
     NearlySpent {
-        /// What is used of what.
+        /// The limit, and how much of it is used.
         what: Measure,
     },
-    /// A subagent is in the trash, and its parent waits for it.
+    /// A subagent's session is in the trash, and its parent waits for it.
     SubagentInTrash {
         /// Its session.
         session: SessionId,
     },
-    /// Somebody else runs a subagent, and its parent waits for it.
+    /// Another process runs a subagent, and its parent waits for it.
     SubagentHeld {
         /// Its session.
         session: SessionId,
-        /// Who runs it.
+        /// The runner.
         holder: String,
     },
     /// A subagent works in a folder of which this workspace is a copy.
@@ -72,30 +72,30 @@ pub enum Notice {
         /// Its session.
         session: SessionId,
     },
-    /// A model is asked again.
+    /// A call of the model will be retried.
     Retrying {
-        /// What went wrong.
+        /// The error.
         error: String,
-        /// How long it is waited before.
+        /// The wait before the retry.
         wait: Duration,
-        /// Which attempt failed.
+        /// The number of the failed attempt.
         attempt: usize,
-        /// How many there are.
+        /// The most attempts.
         attempts: usize,
     },
-    /// Somebody else asked for something in the session since the user's own last run. The model is
-    /// shown it.
+    /// Another person made a request in the session since the user's own last run. The model
+    /// receives it.
     OthersRequest {
-        /// Who, with the login that a server knows them by.
+        /// The person, with the login that a server verified.
         who: String,
         /// When it was asked for.
         at: Time,
-        /// What they said.
+        /// The text of the request.
         text: String,
-        /// Is it what the model works on? Then the user is asked before anything is changed.
+        /// Does the model work on this request? Then every change needs the user's approval.
         is_worked_on: bool,
     },
-    /// An answer that someone gave does not count.
+    /// An answer does not count.
     AnswerRefused {
         /// The question's name.
         gate: String,
@@ -104,7 +104,7 @@ pub enum Notice {
     },
 }
 
-/// Of what a budget is the limit.
+/// What a budget is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Whole {
@@ -116,29 +116,29 @@ pub enum Whole {
     Flow,
 }
 
-/// What is used of a limit.
+/// A limit, and how much of it is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum Measure {
     /// Calls of models.
     Calls {
-        /// How many were made.
+        /// Calls made.
         used: u64,
-        /// How many may be.
+        /// The limit.
         most: u64,
     },
     /// Tokens.
     Tokens {
-        /// How many are used.
+        /// Tokens used.
         used: u64,
-        /// How many may be.
+        /// The limit.
         most: u64,
     },
     /// Dollars.
     Cost {
-        /// What is spent.
+        /// Dollars spent.
         used: Money,
-        /// What may be.
+        /// The limit.
         most: Money,
     },
 }

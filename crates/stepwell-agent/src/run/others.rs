@@ -1,5 +1,5 @@
-//! What others brought into a conversation before the run began, and what was written over in it:
-//! found out before anything is sent or run.
+//! Finds, before anything is sent or run, what other people added to a conversation and what was
+//! overwritten in it.
 
 use std::collections::BTreeSet;
 
@@ -13,35 +13,35 @@ use super::{Run, RunEvent};
 use crate::error::Result;
 use crate::machine::Waiting;
 
-/// Why a call is not run that was scrubbed: nobody knows any more what was asked for.
-pub(super) const SCRUBBED: &str = "its arguments were scrubbed since the model made it: what they \
-                                   say now is not what it asked for, so it has to ask anew";
+/// Why a scrubbed call does not run: its original arguments are gone.
+pub(super) const SCRUBBED: &str = "its arguments were scrubbed after the model made the call, so \
+    they no longer say what it asked for; make the call again";
 
-/// How many requests of others are told: as many as a person reads.
+/// How many requests of other people are reported: as many as a person reads.
 const MOST_TOLD: usize = 5;
 
-/// What is known of who recorded a conversation, and of what was replaced in it since.
+/// Who recorded the events of a conversation, and which were replaced since.
 #[derive(Clone, Debug, Default)]
 pub struct Provenance {
-    /// Whose runs recorded what.
+    /// Which run recorded which events, and whose run it was.
     pub runs: Runs,
-    /// Events that no longer say what was recorded.
+    /// Events whose recorded content was replaced.
     pub replaced: BTreeSet<Seq>,
-    /// The last event of which this is known. What comes after it, this process records.
+    /// The last event that this covers. This process records all later ones.
     pub read_to: Seq,
 }
 
-/// Something that was asked for since the user's own last run.
+/// A request since the user's own last run.
 pub(super) struct Request {
     seq: Seq,
     at: Time,
     text: String,
-    /// The word that it takes in unchanged.
+    /// The queued message that it repeats unchanged.
     said: Option<Seq>,
 }
 
 impl Request {
-    /// A message of a log that asks for something.
+    /// A request in a log.
     pub(super) fn of(recorded: &Recorded, message: &Message, log: &[Recorded]) -> Self {
         let text = message.text();
         let is_said = |seq: &Seq| {
@@ -54,15 +54,15 @@ impl Request {
 }
 
 impl Run<'_> {
-    /// Takes what others asked for, and the calls that their runs made, for the user's own.
+    /// Accepts other people's requests and calls as the user's own.
     pub fn accept_others(&mut self) {
         self.others.accepted = true;
     }
 
-    /// Finds out which of the calls that wait somebody else's run made, whether the questions about
-    /// them still say what would be done, and whose request is worked on.
+    /// Finds out which open calls were made in another person's run, whether their questions still
+    /// describe them, and whose request is current.
     pub(super) fn judge_others(&mut self) -> Result<()> {
-        // What changes nothing needs no consent.
+        // A dry run changes nothing, so it needs no approval.
         if self.setup.dry_run {
             return Ok(());
         }
@@ -80,8 +80,9 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Tells what others asked for since the user's own last run: the model is shown it, since a
-    /// conversation cannot be unsaid. In a folder everyone's words count.
+    /// Reports other people's requests since the user's own last run. The model receives them,
+    /// since a conversation cannot be unsaid. In a store in a folder all messages count as the
+    /// user's.
     fn judge_requests(&mut self) -> Result<()> {
         let requests = std::mem::take(&mut self.others.requests);
         let (well, id) = (self.session.well(), self.session.id());
@@ -92,12 +93,12 @@ impl Run<'_> {
         let older = requests.len().saturating_sub(MOST_TOLD);
         for Request { seq, at, text, said } in requests.into_iter().skip(older) {
             let Some(who) = self.other(seq)?.filter(|who| !judge.listens_to(who)) else { continue };
-            // What was imported is nobody's, and was there when the user took the session up.
+            // Imported events have no author, and existed when the user resumed the session.
             let is_known = who.login.is_some() || !who.name.is_empty();
             if !is_known && !self.others.provenance.replaced.contains(&seq) {
                 continue;
             }
-            // The user's own word, which somebody else's run took in.
+            // The user's own message, which another person's run added to the conversation.
             let own = || Login::Noted(judge.me.login.clone());
             if matches!(said, Some(said) if well.store().written_by(id, said)? == own()) {
                 continue;
@@ -112,7 +113,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Who recorded an event, if it was somebody else.
+    /// The other person who recorded an event, if it was not the user.
     fn other(&self, seq: Seq) -> Result<Option<Who>> {
         if seq > self.others.provenance.read_to {
             return Ok(None);
@@ -121,8 +122,8 @@ impl Run<'_> {
         Ok(well.recorded_by_other(id, &self.others.provenance.runs, seq)?)
     }
 
-    /// Does the question about a call say what would be done, and for whom? Whoever answered it
-    /// answered what it said.
+    /// Does the recorded question describe the call and its author? An answer counts only for the
+    /// text of its question.
     fn is_asked_rightly(&self, call: &ToolCall) -> bool {
         let Some(asked) = self.state.asked_before(&call.id) else { return true };
         if self.others.provenance.replaced.contains(&asked.seq) {
@@ -130,13 +131,14 @@ impl Run<'_> {
         }
         let ours = self.gate(call, &self.question(call), None);
         let plain = self.gate(call, &self.preview(call), None);
-        // A question of another's run that the user answered need not say whose it is.
+        // If the user answered a question of another person's run, the question need not name that
+        // person.
         let says =
             asked.gate.prompt == ours.prompt || asked.answered && asked.gate.prompt == plain.prompt;
         says && is_about(asked.gate, &ours, call)
     }
 
-    /// What a person is asked about a call, with whose it is.
+    /// The text of an approval, with the other person involved.
     pub(super) fn question(&self, call: &ToolCall) -> String {
         let preview = self.preview(call);
         match (self.state.others_call(&call.id), self.state.others_request()) {
@@ -147,7 +149,7 @@ impl Run<'_> {
     }
 }
 
-/// Does a question hold the same call? Earlier versions kept only its words.
+/// Is a question about this very call? Older events hold only the text.
 fn is_about(asked: &Gate, ours: &Gate, call: &ToolCall) -> bool {
     let (Some(asked), Some(ours)) = (&asked.call, &ours.call) else { return true };
     let same = asked.arguments == ours.arguments || asked.arguments == call.arguments;

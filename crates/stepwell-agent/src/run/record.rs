@@ -1,4 +1,4 @@
-//! What completes a step, and how large a conversation is.
+//! The events at the end of a step, and size estimates.
 
 use stepwell::model::{Checkpoint, Part, Step};
 use stepwell::{Event, Message};
@@ -7,7 +7,7 @@ use super::Run;
 use crate::provider::ToolSpec;
 
 impl Run<'_> {
-    /// What completes a step: a checkpoint too, now and then.
+    /// The events at the end of a step: now and then a checkpoint, too.
     pub(super) fn sealed(&self) -> Vec<Event> {
         let n = self.state.steps + 1;
         let mut events = vec![Step { lane: self.lane.clone(), n }.into()];
@@ -19,16 +19,16 @@ impl Run<'_> {
     }
 }
 
-/// Characters of a token, at the least: an estimate must not be too low.
+/// The fewest characters of a token: an estimate must not be too low.
 const CHARACTERS: u64 = 3;
 
-/// About how many tokens a request has.
+/// Estimates the tokens of a request.
 pub(super) fn tokens(system: &str, messages: &[Message], tools: &[ToolSpec]) -> u64 {
     let part = |part: &Part| match part {
         Part::Text(text) | Part::Thinking(text) => text.text.len(),
         Part::ToolCall(call) => call.name.len() + call.arguments.len() + 20,
         Part::ToolResult(result) => result.text.len() + 20,
-        // About what providers count for a picture.
+        // Roughly what providers count for a picture.
         Part::Image(_) => 4_500,
     };
     let messages = messages.iter().flat_map(|message| &message.parts).map(part).sum::<usize>();

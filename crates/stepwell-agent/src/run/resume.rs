@@ -1,4 +1,4 @@
-//! Resuming a session: what a run knows, folded from the events of its lane.
+//! Resumes a session: folds the events of its lane into a run.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -23,39 +23,39 @@ use crate::context::window::{Window, is_request};
 use crate::error::Result;
 use crate::machine::{Baseline, State};
 use crate::provider::ToolSpec;
-use crate::redact::Redactor;
+use stepwell::log::Redactor;
 
-/// The ids of all calls of a session: what was said about one must never be taken for
-/// another, in whichever lane it is.
+/// The ids of all calls of a session, in every lane: an approval of one call must never count for
+/// another.
 #[derive(Clone, Debug, Default)]
 pub struct Ids(Arc<Mutex<HashSet<String>>>);
 
 impl Ids {
-    /// Takes an id, unless it is taken.
+    /// Reserves an id. Returns false if it is taken.
     pub(super) fn claim(&self, id: &str) -> bool {
         let mut ids = self.0.lock();
         ids.insert(id.to_owned())
     }
 }
 
-/// What a run resumes from.
+/// The parts that a resume starts from.
 pub(super) struct ResumeFrom<'a> {
     pub(super) lane: Lane,
     pub(super) shared_budget: Option<&'a SharedBudget>,
     pub(super) events: Vec<Recorded>,
-    /// What counts of what these say was allowed.
+    /// Which recorded approvals count.
     pub(super) weighed: Weighed,
     pub(super) provenance: Arc<Provenance>,
     pub(super) ids: Ids,
     pub(super) goal: Option<String>,
     pub(super) below: Spent,
     pub(super) truncated: bool,
-    /// The last event of the session that was read; absent, whoever runs its lanes reads answers.
+    /// The last event that was read; `None` if the runner of the lanes reads answers.
     pub(super) read_to: Option<Seq>,
 }
 
 impl<'a> Run<'a> {
-    /// Takes up a session where it stands.
+    /// Resumes a session.
     pub fn new(session: &'a Session, setup: &'a Setup, front: FrontEnd) -> Result<Self> {
         let slice = session.events(Span::ALL)?;
         let replaced = slice.replaced.iter().map(|it| it.seq).collect();
@@ -108,7 +108,7 @@ impl<'a> Run<'a> {
         let last = events.last().map(|event| event.seq).unwrap_or_default();
         let timeline = Timeline::at(last, events.iter());
         for event in events.iter().filter_map(|event| weighed.counted(event)) {
-            // What was spent stays spent, whatever was rewound.
+            // A rewind does not take back what was spent.
             if timeline.contains(event.seq) {
                 state.apply(&event);
             } else {
@@ -122,7 +122,7 @@ impl<'a> Run<'a> {
         let (mut requests, mut told_before) = (Vec::new(), None);
         for event in events.iter().filter(|event| timeline.contains(event.seq)) {
             let Event::Message(message) = &event.event else { continue };
-            // Also of calls that are no longer shown: no other may bear their ids.
+            // Hidden calls keep their ids, too.
             for call in message.calls() {
                 ids.claim(&call.id);
                 if provenance.replaced.contains(&event.seq) {
@@ -133,7 +133,8 @@ impl<'a> Run<'a> {
             }
             if message.lane == lane && is_request(message) {
                 first_request.get_or_insert(event.seq);
-                // A flow's agents are asked what its spec says. The user's run that begins is one.
+                // A flow's agents work on its spec, not on requests; starting the flow counts as
+                // the user's consent.
                 if shared_budget.is_none() {
                     let request = Request::of(event, message, &events);
                     match provenance.runs.is_since_own(event.seq) {
@@ -143,7 +144,7 @@ impl<'a> Run<'a> {
                 }
             }
         }
-        // What is worked on counts, also if it was told before.
+        // The current request counts even if it was reported before.
         if requests.is_empty() {
             requests.extend(told_before);
         }
@@ -153,7 +154,7 @@ impl<'a> Run<'a> {
         }
         let (counter, calibration) = (setup.context.counter(), setup.context.calibration);
         let seen = Seen { calibration, length: setup.context.length };
-        // A call that has no result yet is not the view's to answer: the run does.
+        // The view makes up results for open calls; the run produces the real ones.
         let window = Window::new(lane.clone(), counter)
             .of(view, first_request, |id| state.is_pending(id))
             .with_goal(goal);

@@ -1,4 +1,4 @@
-//! Whether a session has anything to send to a model. An empty conversation is never sent.
+//! Checks that a session has something to send to a model. An empty conversation is never sent.
 
 use stepwell::log::Head;
 use stepwell::model::Role;
@@ -6,11 +6,11 @@ use stepwell::{Event, Lane, Recorded, SessionId, Status, View};
 
 use crate::error::{Error, Result};
 
-/// Why there is nothing to send where nobody said anything.
-pub(super) const UNSAID: &str = "nothing was said in it, and it has no task";
+/// Why a session without messages has nothing to send.
+pub(super) const UNSAID: &str = "it has no messages and no task";
 
-/// Fails if a session that is taken up without a word has nothing to send to a model, and
-/// says why.
+/// Fails, with the reason, if a session resumed without a new message has nothing to send to a
+/// model.
 pub fn check_sendable(head: &Head, events: Vec<Recorded>) -> Result<()> {
     let worked = events.iter().any(|event| matches!(event.event, Event::Node(_)));
     let lanes = events.iter().any(|event| {
@@ -22,13 +22,11 @@ pub fn check_sendable(head: &Head, events: Vec<Recorded>) -> Result<()> {
         return Ok(());
     }
     let why = match head.status {
-        // What only began is begun with its task.
+        // A session that only began starts with its task.
         _ if !worked && !lanes && !head.task.trim().is_empty() => return Ok(()),
-        _ if worked => {
-            "its work was done by nodes of a graph, which left results and no conversation"
-        }
-        _ if lanes => "what was said in it was said in other lanes than main",
-        Status::Success => "it is done, and holds no conversation",
+        _ if worked => "the nodes of a graph did its work and left results, but no conversation",
+        _ if lanes => "its messages are in other lanes than main",
+        Status::Success => "it is done, and has no conversation",
         _ => UNSAID,
     };
     Err(nothing(&head.id, why))

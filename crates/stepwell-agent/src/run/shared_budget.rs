@@ -1,4 +1,4 @@
-//! What all lanes of a flow may use together, reserved before each call.
+//! The limits that all lanes of a flow share. Each call reserves its share first.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use super::{Cancel, Measure, Notice, Run, Whole};
 use crate::machine::{Estimate, Stop};
 
-/// What all lanes together may use.
+/// The limits of all lanes together.
 #[derive(Clone, Debug, Default)]
 pub struct Allowed {
     /// Calls of models.
@@ -20,22 +20,22 @@ pub struct Allowed {
     pub tokens: Option<u64>,
     /// Dollars.
     pub cost: Option<Money>,
-    /// Which part of any of them, in thousandths, is worth a warning.
+    /// The used share, in thousandths, at which to warn.
     pub warn_at: Option<u64>,
-    /// When they stop, whatever is left.
+    /// The deadline of all lanes.
     pub until: Option<Instant>,
 }
 
-/// What all lanes together may use, and what of it they did.
+/// The limits of all lanes together, and how much of them is used.
 #[derive(Debug)]
 pub struct SharedBudget {
     allowed: Allowed,
     inside: Mutex<Inside>,
-    /// Something that was reserved is free again.
+    /// A reservation was released.
     freed: Notify,
 }
 
-/// What is left of what all lanes may use; absent, there is no limit.
+/// What is left of the shared limits; `None` if unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Remaining {
     /// Tokens.
@@ -48,16 +48,16 @@ pub struct Remaining {
 struct Inside {
     spent: Spent,
     calls: u64,
-    /// What calls that are being made may take at most.
+    /// The most that the current calls may take.
     reserved: Amount,
     warned: bool,
-    /// Dollars that may be spent, as it was last said.
+    /// The latest budget in dollars.
     cost: Option<Money>,
-    /// For how long nothing ran: that much later they stop.
+    /// How long all lanes were idle, which extends the deadline.
     rested: Duration,
 }
 
-/// What a call may take.
+/// The usage of a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct Amount {
     calls: u64,
@@ -65,7 +65,7 @@ struct Amount {
     cost: Money,
 }
 
-/// Room for one call, free again when this is dropped.
+/// A reservation for one call, released when dropped.
 #[derive(Debug)]
 pub struct Reserved<'a> {
     shared_budget: &'a SharedBudget,
@@ -84,37 +84,37 @@ impl Drop for Reserved<'_> {
 }
 
 impl SharedBudget {
-    /// A budget from which so much was taken already.
+    /// A budget with this much already used.
     #[must_use]
     pub fn new(allowed: Allowed, spent: Spent, calls: u64) -> Self {
         let inside = Inside { spent, calls, cost: allowed.cost, ..Inside::default() };
         Self { allowed, inside: Mutex::new(inside), freed: Notify::new() }
     }
 
-    /// When all lanes stop.
+    /// The deadline of all lanes.
     pub(super) fn until(&self) -> Option<Instant> {
         self.allowed.until?.checked_add(self.inside().rested)
     }
 
-    /// Has all lanes stop later, because for so long none of them ran.
+    /// Extends the deadline by a time in which no lane worked.
     pub fn extend(&self, by: Duration) {
         self.inside().rested += by;
     }
 
-    /// What was taken from it.
+    /// What was spent.
     #[must_use]
     pub fn spent(&self) -> Spent {
         self.inside().spent
     }
 
-    /// Takes from it what a session below spent, whose calls are paid there.
+    /// Adds the spending of a session below, which pays for its own calls.
     pub fn pay_for_below(&self, tokens: u64, cost: Money) {
         let mut inside = self.inside();
         inside.spent.usage.input += tokens;
         inside.spent.cost = inside.spent.cost.plus(cost);
     }
 
-    /// What is left in it.
+    /// What is left.
     #[must_use]
     pub fn left(&self) -> Remaining {
         let spent = self.spent();
@@ -123,19 +123,19 @@ impl SharedBudget {
         Remaining { tokens, cost }
     }
 
-    /// The dollars that may be spent.
+    /// The budget in dollars.
     fn cost(&self) -> Option<Money> {
         self.inside().cost
     }
 
-    /// So many dollars may be spent from now on.
+    /// Sets the budget in dollars.
     pub(super) fn set_cost(&self, most: Money) {
         let mut inside = self.inside();
         if inside.cost.replace(most) != Some(most) {
             inside.warned = false;
         }
         drop(inside);
-        // Whoever waits for room looks again.
+        // Callers that wait for room check again.
         self.freed.notify_waiters();
     }
 
@@ -143,15 +143,15 @@ impl SharedBudget {
         self.inside.lock()
     }
 
-    /// Notes what a call took.
+    /// Adds the usage of a call.
     pub(super) fn pay(&self, usage: Usage, cost: Option<Money>) {
         let mut inside = self.inside();
         inside.spent.count(usage, cost);
         inside.calls += 1;
     }
 
-    /// Reserves room for a call that takes so much at most. Waits for calls that are being made,
-    /// if they may leave enough. The error is the limit that it would break.
+    /// Reserves the most that a call may take. Waits for current calls if they may leave enough.
+    /// The error is the limit that the call would exceed.
     pub(super) async fn reserve(
         &self,
         tokens: u64,
@@ -169,7 +169,7 @@ impl SharedBudget {
 
     fn try_reserve(&self, tokens: u64, cost: Option<Money>) -> Verdict<'_> {
         let mut inside = self.inside();
-        // A price that nobody knows is only asked for where there is a limit to it.
+        // An unknown price matters only if there is a budget.
         let Some(cost) = cost.or_else(|| inside.cost.is_none().then_some(Money::ZERO)) else {
             return Verdict::Never(StopReason::BudgetExceeded);
         };
@@ -201,7 +201,8 @@ impl SharedBudget {
         Verdict::Room(Reserved { shared_budget: self, amount })
     }
 
-    /// Why a call is not made, where that is not plain: what is left may seem to be enough.
+    /// Explains why a limit prevents a call if that is not obvious, since some of the limit may be
+    /// left.
     fn refusal(&self, limit: StopReason, call: &Estimate) -> Option<Notice> {
         if limit != StopReason::BudgetExceeded {
             return None;
@@ -218,7 +219,7 @@ impl SharedBudget {
         }
     }
 
-    /// What to tell of the budget, once, when so much of it is gone that it is worth a warning.
+    /// The warning about the budget, once, when most of it is used.
     fn warning(&self) -> Option<Notice> {
         let warn_at = self.allowed.warn_at?;
         let mut inside = self.inside();
@@ -251,13 +252,13 @@ impl SharedBudget {
 
 enum Verdict<'a> {
     Room(Reserved<'a>),
-    /// When calls that are being made are over, perhaps.
+    /// Perhaps, when current calls are finished.
     Perhaps,
     Never(StopReason),
 }
 
 impl<'a> Run<'a> {
-    /// Room for the next call in what all lanes may use.
+    /// Reserves room for the next call in the shared limits.
     pub(super) async fn room_for_call(
         &mut self,
         cut: &mut Cancel<'_>,
@@ -280,8 +281,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Takes from what all lanes may use, and warns when most of it is gone: calls that are made
-    /// at once were all begun before any of them was paid.
+    /// Adds usage to the shared limits, and warns when most is used: simultaneous calls all began
+    /// before any was paid.
     pub(super) fn pay(&mut self, usage: Usage, cost: Option<Money>) {
         let Some(shared_budget) = self.shared_budget else { return };
         shared_budget.pay(usage, cost);

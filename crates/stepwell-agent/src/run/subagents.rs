@@ -1,11 +1,10 @@
-//! A run's subagents: who they are, what they may use, and what became of them, as the logs say.
+//! A run's subagents: their identity, limits and outcome, read from the logs.
 
 use stepwell::log::Head;
-use stepwell::model::{Effect, Kind, Money, Origin, Spent, ToolCall};
+use stepwell::model::{Effect, Kind, Money, Origin, Spent, Subagent, ToolCall};
 use stepwell::store::Span;
 use stepwell::{Created, Event, NewEvent, Session, SessionId, Status, StopReason};
 
-use super::SubagentRecord;
 use super::isolation;
 use super::{Ended, FrontEnd, Notice, Run, Setup};
 use crate::error::{Error, Result};
@@ -13,63 +12,62 @@ use crate::machine::{Baseline, Rules, State};
 use crate::permission::Mode;
 use crate::tool::{Done, Isolation, Order};
 
-/// How deep subagents start subagents of their own: a task that is not done by then is not
-/// made easier by handing it on.
+/// How deep subagents may start subagents. Passing a task on further does not make it easier.
 const MAX_DEPTH: u32 = 3;
 
-/// Knows the agents that can be dispatched.
+/// Knows the agents that can be subagents.
 pub trait Dispatcher: Send + Sync {
-    /// What a subagent works with, or what the model should know of why there is none.
+    /// The parts of a subagent's run, or the reason for the model why there is none.
     fn set_up(&self, request: &SubagentRequest<'_>) -> std::result::Result<SubagentSetup, String>;
 }
 
-/// What a subagent is wanted for.
+/// A request for a subagent.
 #[derive(Debug)]
 pub struct SubagentRequest<'a> {
-    /// What the model asked for.
+    /// The model's order.
     pub order: &'a Order,
-    /// The session that asks.
+    /// The parent's session.
     pub parent: &'a Head,
-    /// The subagent's session, if it began before.
+    /// The subagent's session, if it exists.
     pub child: Option<&'a Head>,
-    /// The model that the user gave it then.
+    /// The model that the user gave it earlier.
     pub model: Option<String>,
-    /// When a person is asked, at the loosest.
+    /// The loosest mode that it may have.
     pub mode: Mode,
-    /// What the subagent's session may cost in all; absent, there is no limit.
+    /// The budget of the subagent's whole session; `None` if unlimited.
     pub reserve: Option<Money>,
 }
 
 /// A subagent that is ready to begin.
 #[derive(Debug)]
 pub struct SubagentSetup {
-    /// What its run works with. Where it works, what it may use of the parent's budget, and how
-    /// deep it may dispatch are the driver's to settle.
+    /// The parts of its run. The driver sets its folder, its share of the parent's budget, and its
+    /// depth.
     pub setup: Setup,
-    /// A description of its session, under any name.
+    /// The first event of its session, under any name.
     pub created: Created,
-    /// What its session begins with: its instructions, its task, what it remembers.
+    /// The next events of its session: instructions, task, memory.
     pub begins: Vec<NewEvent>,
     /// Its standing instructions.
     pub system: String,
 }
 
-/// What is left for a subagent of what the run may use.
+/// What is left of the run's limits for a subagent.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Allowance {
     cost: Option<Money>,
     tokens: Option<u64>,
 }
 
-/// The subagents of a run. It records nothing in the run's own log; the run does.
+/// The subagents of a run. The run does the recording in its own log.
 #[derive(Clone, Copy)]
 pub(super) struct Subagents<'r> {
     pub(super) session: &'r Session,
     pub(super) setup: &'r Setup,
-    /// What the run may do now.
+    /// The run's current rules.
     pub(super) rules: &'r Rules,
     pub(super) state: &'r State,
-    /// What was spent before the run began.
+    /// What was spent before this run.
     pub(super) since: &'r Baseline,
 }
 
@@ -84,19 +82,21 @@ impl Subagents<'_> {
         Ok(files.collect())
     }
 
-    /// What a call asks for, and how deep that would be.
+    /// The parsed order of a call, and its depth.
     pub(super) fn ordered(
         &self,
         call: &ToolCall,
         preview: impl FnOnce() -> String,
     ) -> std::result::Result<(Order, u32), Refusal> {
         let arguments = serde_json::from_str(&call.arguments)
-            .map_err(|error| format!("the arguments are no JSON: {error}"))?;
+            .map_err(|error| format!("the arguments are not JSON: {error}"))?;
         let order = Order::parse(&arguments)?;
         let head = self.session.info()?.head;
-        let depth = SubagentRecord::of(&head).map_or(0, |record| record.depth) + 1;
+        let depth = head.facts.subagent.as_deref().map_or(0, |record| record.depth) + 1;
         if depth > MAX_DEPTH {
-            return Err("there are no subagents at this depth: do it yourself".to_owned().into());
+            return Err("subagents cannot start subagents at this depth: do the task yourself"
+                .to_owned()
+                .into());
         }
         if self.setup.dry_run && order.isolation == Isolation::Worktree {
             let text = format!("dry run, not done: {}", preview());
@@ -112,7 +112,7 @@ impl Subagents<'_> {
         reserve: Option<Money>,
     ) -> std::result::Result<SubagentSetup, Refusal> {
         let Some(dispatcher) = &self.setup.dispatcher else {
-            return Err("there are no subagents here: do it yourself".to_owned().into());
+            return Err("no subagents are available here: do the task yourself".to_owned().into());
         };
         let parent = &self.session.info()?.head;
         let mode = self.setup.rules.mode;
@@ -123,7 +123,7 @@ impl Subagents<'_> {
         Ok(dispatcher.set_up(&SubagentRequest { order, parent, child, model, mode, reserve })?)
     }
 
-    /// What a subagent's session may cost in all, given what is left.
+    /// The budget of a subagent's whole session, given what is left.
     pub(super) fn reserve(&self, left: Allowance, child: Option<&Head>) -> Result<Option<Money>> {
         let so_far = match child {
             Some(head) => total(self.session, head)?.cost,
@@ -132,13 +132,13 @@ impl Subagents<'_> {
         Ok(left.cost.map(|left| so_far.plus(left)))
     }
 
-    /// The child of a call: the one that it started before, or a new name. A fork shares its
-    /// parent's calls, not its children.
+    /// The child of a call: the existing one, or a new id. A fork shares its parent's calls, but
+    /// not its children.
     pub(super) fn child_of(&self, call: &ToolCall) -> Result<(SessionId, Option<Head>)> {
         let well = self.session.well();
         if let Some(id) = self.state.child(&call.id) {
             if !well.store().exists(id)? {
-                // One that was erased may have left work behind, which is not touched.
+                // An erased child may have left a worktree, which must not be touched.
                 let left = isolation::Site::new(&self.setup.place, id).is_taken();
                 return Ok((if left { well.new_id() } else { id.clone() }, None));
             }
@@ -151,8 +151,8 @@ impl Subagents<'_> {
         Ok((well.new_id(), None))
     }
 
-    /// Why a call's child cannot be gone on with now: a user may run it by hand, have deleted it,
-    /// or be in a copy of the workspace. It is waited for.
+    /// Why a call's child cannot continue now: a user may be running it, may have deleted it, or it
+    /// is in a copy of the workspace. The parent waits for it.
     pub(super) fn obstacle(&self, call: &ToolCall) -> Result<Option<Notice>> {
         let (id, child) = self.child_of(call)?;
         if child.is_none() {
@@ -166,14 +166,13 @@ impl Subagents<'_> {
             let holder = held.holder.to_string();
             return Ok(Some(Notice::SubagentHeld { session: id, holder }));
         }
-        let works =
-            |it: SubagentRecord| it.isolation == Isolation::Worktree && it.outcome.is_none();
-        let is_copy = SubagentRecord::of(&info.head).is_some_and(works)
+        let works = |it: &Subagent| it.isolation == Isolation::Worktree && it.outcome.is_none();
+        let is_copy = info.head.facts.subagent.as_deref().is_some_and(works)
             && isolation::Site::new(&self.setup.place, &id).is_copy();
         Ok(is_copy.then_some(Notice::WorkspaceIsCopy { session: id }))
     }
 
-    /// What is left of what the run may use.
+    /// What is left of the run's limits.
     pub(super) fn allowance(&self) -> Allowance {
         let limits = &self.rules.limits;
         let (total, since) = (self.state.total(), self.since.spent);
@@ -186,7 +185,7 @@ impl Subagents<'_> {
         }
     }
 
-    /// Holds a subagent to what is left. Says whether its own limits are the nearer ones.
+    /// Limits a subagent to what is left. Returns whether its own limits are lower.
     pub(super) fn bind(
         &self,
         setup: &mut Setup,
@@ -214,11 +213,11 @@ impl Subagents<'_> {
         own_binds
     }
 
-    /// Makes the worktree of a child that works in one.
+    /// Creates the worktree of a child, if it has one.
     pub(super) fn make_worktree(
         &self,
         id: &SessionId,
-        record: &mut SubagentRecord,
+        record: &mut Subagent,
     ) -> Result<std::result::Result<(), String>> {
         if record.isolation == Isolation::ReadOnly || record.outcome.is_some() {
             return Ok(Ok(()));
@@ -229,12 +228,12 @@ impl Subagents<'_> {
         }
         if !record.ready {
             record.ready = true;
-            self.session.well().edit(id, record.edited())?;
+            self.session.well().edit(id, record.clone().into())?;
         }
         Ok(Ok(()))
     }
 
-    /// Was the model told of a child's end in a part of the conversation that was rewound?
+    /// Did the model receive a child's outcome in a part of the conversation that was rewound?
     pub(super) fn was_told(&self, call: &ToolCall, child: &SessionId) -> Result<isolation::Told> {
         /// How many events are read at a time.
         const PAGE: usize = 1_000;
@@ -263,13 +262,13 @@ impl Subagents<'_> {
         }
     }
 
-    /// How a child ended, if it has, and only its parent was not told yet.
+    /// The outcome of a child that ended before its parent received it.
     pub(super) fn ended_before(&self, id: &SessionId, setup: &Setup) -> Result<Option<Ended>> {
         let head = self.session.well().store().info(id)?.head;
         let reason = head.stop_reason.unwrap_or(StopReason::LlmDone);
         let over = match head.status {
             Status::Success | Status::Failed | Status::Abandoned => true,
-            // A person may have given it more of what it ran out of.
+            // A person may have raised the limit since.
             Status::Partial => matches!(reason, StopReason::MaxSteps | StopReason::ContextFull),
             _ => false,
         };
@@ -281,7 +280,7 @@ impl Subagents<'_> {
         Ok(Some(Ended { status: head.status, reason, ..run.ended }))
     }
 
-    /// What the model is told of how a child ended.
+    /// The outcome of a child as its parent's model receives it.
     pub(super) fn report(&self, id: &SessionId, ended: &Ended) -> Result<Done> {
         let head = self.session.well().store().info(id)?.head;
         let spent = total(self.session, &head)?;
@@ -313,9 +312,9 @@ impl Subagents<'_> {
 
 /// Why a subagent does not begin.
 pub(super) enum Refusal {
-    /// For a reason that the model is told.
+    /// The model receives the reason.
     Told(Done),
-    /// What was done could not be recorded.
+    /// Recording failed.
     Broken(Error),
 }
 
@@ -331,7 +330,7 @@ impl From<String> for Refusal {
     }
 }
 
-/// What all below a session spent.
+/// What all subagents below a session spent.
 pub(super) fn below(session: &Session) -> Result<Spent> {
     let mut spent = Spent::default();
     let all = session.well().subagents(session.id())?;
@@ -339,7 +338,7 @@ pub(super) fn below(session: &Session) -> Result<Spent> {
     Ok(spent)
 }
 
-/// What a session spent with all below it.
+/// What a session and all subagents below it spent.
 fn total(session: &Session, head: &Head) -> Result<Spent> {
     let mut spent = head.spent;
     let all = session.well().subagents(&head.id)?;
@@ -348,8 +347,8 @@ fn total(session: &Session, head: &Head) -> Result<Spent> {
 }
 
 /// What a call asks for, before anything was done.
-pub(super) fn first_record(call: &ToolCall, order: &Order, depth: u32) -> SubagentRecord {
-    SubagentRecord {
+pub(super) fn first_record(call: &ToolCall, order: &Order, depth: u32) -> Subagent {
+    Subagent {
         call: call.id.clone(),
         depth,
         isolation: order.isolation,

@@ -1,5 +1,5 @@
-//! What people say to a run while it works: taken in before the next call of the model, in order,
-//! each once.
+//! Messages that people send to a working run: they join the conversation before the next call of
+//! the model, in order, each once.
 
 use stepwell::model::Phase;
 use stepwell::{Event, Lane, Message, Recorded};
@@ -10,10 +10,10 @@ use crate::error::Result;
 use crate::phases::PhaseState;
 
 impl Run<'_> {
-    /// Takes in what was said to this lane and not taken in yet. Says whether there was something.
+    /// Adds the queued messages of this lane to the conversation. Returns whether there were any.
     ///
-    /// The message that takes a word in names its seq, and the store refuses a second one: killed
-    /// at any moment, a run takes each word in once.
+    /// The added message names the seq of the queued one, and the store refuses a second message
+    /// for it. So a run that is killed at any moment adds each message once.
     pub(super) fn take_in(&mut self) -> Result<bool> {
         self.front.wishes.heed();
         let (said, not_heard) = self.session.well().heard(self.session.id(), &self.lane)?;
@@ -25,7 +25,7 @@ impl Run<'_> {
         let deferred = self.inbox.deferred.take_if(|_| !said.is_empty());
         let messages = said.into_iter().filter_map(|recorded| match recorded.event {
             Event::Said(said) => {
-                // The model gets what was said, also what is not written.
+                // The model receives the user's own message unredacted.
                 let own =
                     deferred.as_ref().filter(|text| self.setup.redactor.redact(text) == said.text);
                 let message =
@@ -42,15 +42,15 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// Is there something that was said to this lane and cannot wait? If that cannot be read now, the
-    /// call ends, and whatever is wrong is found.
+    /// Does this lane have an urgent queued message? If the log cannot be read, the call ends too,
+    /// and the next read reports the error.
     pub(super) fn has_urgent_words(&self) -> bool {
         let heard = self.session.well().heard(self.session.id(), &self.lane);
         let urgent = |it: &Recorded| matches!(&it.event, Event::Said(said) if said.now);
         heard.map_or(true, |(said, _)| said.iter().any(urgent))
     }
 
-    /// Finds out whether somebody else moved the work to another phase, and tells the model.
+    /// Checks whether another person moved the work to another phase, and informs the model.
     pub(super) fn hear_phase(&mut self) -> Result<bool> {
         let Some(to) = self.find_phase()? else { return Ok(false) };
         let lessons = self.lessons(to);
@@ -59,7 +59,7 @@ impl Run<'_> {
         Ok(true)
     }
 
-    /// The phase that the work is in, if it is not the one that this run knew of. It is taken in.
+    /// The current phase, if it changed without this run. Folds the change in.
     pub(super) fn find_phase(&mut self) -> Result<Option<Phase>> {
         if self.lane != Lane::main() {
             return Ok(None);
@@ -73,7 +73,7 @@ impl Run<'_> {
         Ok(Some(phase))
     }
 
-    /// What earlier work on the project teaches, for the phase in which it helps.
+    /// Lessons of earlier work on the project, for the phases that they help.
     pub(super) fn lessons(&self, phase: Phase) -> String {
         if phase != Phase::Plan {
             return String::new();

@@ -1,4 +1,4 @@
-//! Calls of tools: begun, looked into after an interruption, answered.
+//! Tool calls: started, inspected after an interruption, answered.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use stepwell::{Event, Message};
 
 use stepwell_files::safe_fs;
 
-use super::tick::ticking;
+use super::news::ticking;
 use super::{Cancel, Run, RunEvent};
 use crate::error::{Error, Result};
 use crate::machine::{Found, Settled, inspect, told};
@@ -18,7 +18,7 @@ impl Run<'_> {
         self.setup.tools.iter().find(|tool| tool.spec().name == name).cloned()
     }
 
-    /// Runs a tool: that it starts is on disk before it does.
+    /// Runs a tool. Its start is on disk before it begins.
     pub(super) async fn run_tool(&mut self, call: ToolCall, mut cut: Cancel<'_>) -> Result<()> {
         let Some(tool) = self.tool(&call.name) else {
             return self.finish_unrun(&call, &Settled::NoSuchTool);
@@ -30,7 +30,7 @@ impl Run<'_> {
         let arguments: serde_json::Value = match serde_json::from_str(&call.arguments) {
             Ok(arguments) => arguments,
             Err(error) => {
-                let why = format!("the arguments are no JSON: {error}");
+                let why = format!("the arguments are not JSON: {error}");
                 return self.finish(&call, &Done::failed(why), 0);
             }
         };
@@ -75,7 +75,7 @@ impl Run<'_> {
                 });
                 match done.await {
                     Some(done) => done,
-                    // As after a crash: the run that takes it up finds what became of it.
+                    // As after a crash: the next run finds out what the call changed.
                     None => {
                         let (call, name) = (call.id, call.name);
                         self.front.events.tell(RunEvent::ToolCutOff { call, tool: name });
@@ -115,7 +115,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// A call that changes files was cut off: was the change made?
+    /// Checks whether an interrupted call made its change to files.
     pub(super) async fn inspect(
         &mut self,
         call: ToolCall,
@@ -135,7 +135,7 @@ impl Run<'_> {
                     Some(Changed { path, before, after })
                 });
                 let changed = changed.collect();
-                let text = "done (found to be done after an interruption)";
+                let text = "done (verified after an interruption)";
                 self.finish(&call, &Done { changed, ..Done::ok(text) }, 0)
             }
             Found::Untouched => self.run_tool(call, cut).await,
@@ -150,13 +150,13 @@ impl Run<'_> {
         self.finish(call, &Done { outcome, ..Done::failed(text) }, 0)
     }
 
-    /// Records what a tool did, together with what the model is told of it.
+    /// Records what a tool did, together with the result for the model.
     pub(super) fn finish(&mut self, call: &ToolCall, done: &Done, duration_ms: u64) -> Result<()> {
         let who = match done.outcome {
             Outcome::Denied if !self.setup.dry_run => self.me(),
             _ => Who::from("stepwell"),
         };
-        // What closes unasked says why, in place of what the model is told.
+        // An automatic answer to a question has the result's text as its reason.
         let why = Answer::Deny { reason: Some(done.text.clone()), never: false };
         let closed = self.closed_gate(call, why, who);
         let mut events: Vec<Event> = Vec::from_iter(closed);
@@ -188,7 +188,7 @@ impl Run<'_> {
         events.push(message.into());
         match self.record(events) {
             Err(Error::Store(stepwell::Error::Illegal { why, .. })) if done.phase.is_some() => {
-                // Somebody moved the work in this moment.
+                // Another person may have changed the phase just now.
                 self.find_phase()?;
                 return self.finish(call, &Done::failed(why), duration_ms);
             }

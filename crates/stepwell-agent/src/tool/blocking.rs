@@ -1,5 +1,5 @@
-//! Looking: tools that change nothing. They run on a thread of their own and stop when nobody
-//! waits for them any more.
+//! Tools that only read. They run on their own thread, and stop if their result is no longer
+//! needed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +11,7 @@ use stepwell::model::Effect;
 use super::{Done, Plan, Tool, ToolEnv};
 use crate::provider::ToolSpec;
 
-/// A tool that only looks.
+/// A tool that only reads.
 #[derive(Debug)]
 pub(super) struct Looking {
     pub(super) spec: ToolSpec,
@@ -19,18 +19,18 @@ pub(super) struct Looking {
     pub(super) look: fn(&Value, &ToolEnv, &Wanted) -> Result<String, String>,
 }
 
-/// Whether somebody still waits for the answer.
+/// Whether the result is still needed.
 #[derive(Clone, Debug)]
 pub(super) struct Wanted(Arc<AtomicBool>);
 
 impl Wanted {
-    /// An error once nobody does; nobody reads it either.
+    /// Fails once the result is no longer needed, which ends the tool.
     pub(super) fn check(&self) -> Result<(), String> {
         if self.0.load(Ordering::Relaxed) { Ok(()) } else { Err("stopped".to_owned()) }
     }
 }
 
-/// Ends the wish when it is dropped.
+/// Marks the result as no longer needed when dropped.
 struct Wish(Wanted);
 
 impl Drop for Wish {
@@ -67,7 +67,7 @@ impl Tool for Looking {
             match looked {
                 Ok(Ok(text)) => Done::ok(text),
                 Ok(Err(text)) => Done::failed(text),
-                Err(error) => Done::failed(format!("the tool broke: {error}")),
+                Err(error) => Done::failed(format!("the tool failed: {error}")),
             }
         })
     }

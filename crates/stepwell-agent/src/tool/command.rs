@@ -1,7 +1,7 @@
-//! `run_command`: a command line, with the user's rights, in the workspace.
+//! `run_command`: runs a command line in the workspace, with the user's rights.
 //!
-//! The command is held on a leash by a supervisor, or by a thread of ours where there is
-//! none: letting go of the leash ends it with all that it started.
+//! A supervisor process holds the command on a leash; without a supervisor, a thread does. Dropping
+//! the leash ends the command and everything that it started.
 
 use std::ffi::OsStr;
 use std::io::{self, PipeReader, PipeWriter};
@@ -26,17 +26,16 @@ use super::supervise::{GONE, Watched, exit_code, hold, shell};
 use super::{Done, Plan, Stopping, Supervisor, Tail, Tool, ToolEnv, parse, spec, visible};
 use crate::provider::ToolSpec;
 
-/// How long we read on after the command ended. What is in the pipe is there at once; only a
-/// process that left the group can still hold it open.
+/// How long output is still read after the command ended. Buffered output arrives at once; only a
+/// process that left the group can hold the pipe open.
 const DRAIN: Duration = Duration::from_millis(250);
 
-/// The tool.
 #[derive(Debug)]
 pub(super) struct RunCommand {
     spec: ToolSpec,
 }
 
-/// Runs a command line.
+/// The tool.
 pub(super) fn run_command() -> RunCommand {
     let spec = spec(
         "run_command",
@@ -74,17 +73,17 @@ impl Arguments {
             return Err("the command is empty".to_owned());
         }
         if arguments.command.contains('\0') {
-            return Err("the command holds a NUL character".to_owned());
+            return Err("the command contains a NUL character".to_owned());
         }
         if arguments.timeout_seconds == Some(0) {
-            return Err("timeout_seconds is at least 1".to_owned());
+            return Err("timeout_seconds must be at least 1".to_owned());
         }
         Ok(arguments)
     }
 }
 
-/// The command in a call's arguments as a person may safely be shown it. All of it: whoever allows
-/// a command has to see its end too.
+/// The command line of a call, made safe for display. It is complete: a person who approves a
+/// command must see its end, too.
 pub(super) fn shown_line(arguments: &Value) -> String {
     arguments["command"].as_str().unwrap_or("?").chars().flat_map(visible).collect()
 }
@@ -133,7 +132,10 @@ async fn run(arguments: &Arguments, place: &ToolEnv) -> Done {
         Err(_) => {
             running.leash = None;
             let _ = timeout(GONE, running.end()).await;
-            (Outcome::TimedOut, format!("ended after {} s: it took too long", limit.as_secs()))
+            (
+                Outcome::TimedOut,
+                format!("ended after {} s: the command took too long", limit.as_secs()),
+            )
         }
     };
     let mut text = running.output().await;
@@ -143,23 +145,23 @@ async fn run(arguments: &Arguments, place: &ToolEnv) -> Done {
     Done { outcome, ..Done::ok(format!("{text}[{note}]")) }
 }
 
-/// A command that runs. Dropping it lets go of the leash.
+/// A running command. Dropping it drops the leash.
 pub(super) struct Running {
     leash: Option<Leash>,
     ended: BoxFuture<'static, Result<i32, NoCode>>,
     pipe: pipe::Receiver,
     output: Output,
-    /// Where those who watch see what it writes.
+    /// Receives its output, for display.
     tail: Tail,
-    /// Where those who wait for its end are told of it.
+    /// Counts it while it is ending.
     stopping: Stopping,
-    /// The pipe has nothing more to give.
+    /// The pipe is closed.
     silent: bool,
     /// It ended.
     over: bool,
 }
 
-/// Our end of the leash. It is never written to.
+/// Our end of the leash. Nothing is ever written to it.
 #[expect(dead_code, reason = "it is held, and closed when it is dropped")]
 enum Leash {
     Process(Option<ChildStdin>),
@@ -171,7 +173,7 @@ enum Leash {
 pub(super) enum NoCode {
     #[error("the command could not be started: {0}")]
     NotStarted(io::Error),
-    #[error("the command was lost sight of, and may still be running: {0}")]
+    #[error("waiting for the command failed, and it may still be running: {0}")]
     Lost(String),
 }
 
@@ -193,7 +195,7 @@ impl Running {
         Ok(Self { leash, ended, pipe, output, tail, stopping, silent, over })
     }
 
-    /// The exit code, once it ended. Takes in what it writes meanwhile.
+    /// The exit code, after it ended. Reads its output meanwhile.
     pub(super) async fn end(&mut self) -> Result<i32, NoCode> {
         let mut buffer = vec![0; 16 << 10];
         loop {
@@ -213,19 +215,19 @@ impl Running {
         }
     }
 
-    /// Lets go of the leash, and waits until it is gone.
+    /// Drops the leash, and waits until the command has ended.
     pub(super) async fn stop(&mut self) {
         if self.leash.take().is_some() && !self.over {
             let _ = timeout(GONE, self.end()).await;
         }
     }
 
-    /// Whether a text occurs in what it wrote.
+    /// Does its output contain this text?
     pub(super) fn wrote(&self, text: &str) -> bool {
         self.output.clone().text().contains(text)
     }
 
-    /// Takes in what it wrote last, after it ended.
+    /// Reads the rest of its output after it ended.
     pub(super) async fn drain(&mut self) {
         let mut buffer = vec![0; 16 << 10];
         let rest = async {
@@ -239,7 +241,7 @@ impl Running {
         }
     }
 
-    /// All that it wrote.
+    /// Its whole output.
     pub(super) async fn output(mut self) -> String {
         self.drain().await;
         std::mem::replace(&mut self.output, Output::new(0)).text()
@@ -247,7 +249,7 @@ impl Running {
 }
 
 impl Drop for Running {
-    /// Whoever looks at what it changed can wait until it is gone.
+    /// Scans for its changes can wait until it has ended.
     fn drop(&mut self) {
         if !self.over {
             self.leash = None;
@@ -257,8 +259,8 @@ impl Drop for Running {
     }
 }
 
-/// The command as both kinds of supervision start it: in the workspace, with its output in one
-/// pipe so that its order is kept, and without our keys.
+/// The command as both kinds of supervision start it: in the workspace, without our keys, and with
+/// stdout and stderr in one pipe, which keeps their order.
 fn prepared(mut command: Command, place: &ToolEnv, output: PipeWriter) -> io::Result<Command> {
     command.current_dir(&place.root).stdout(output.try_clone()?).stderr(output);
     hide_keys(&mut command, place);
@@ -283,19 +285,19 @@ fn supervised(command: Command) -> io::Result<Started> {
     Ok((leash, Box::pin(ended)))
 }
 
-/// Supervises by a thread: as good, while this process lives.
+/// Supervises in a thread. That is as good as a process while this process lives.
 fn threaded(command: Command) -> io::Result<Started> {
     let (reader, writer) = io::pipe()?;
     let (sender, receiver) = oneshot::channel();
     thread::Builder::new().name("command".to_owned()).spawn(move || {
-        // Nobody may be waiting any more.
+        // The receiver may be gone.
         let _ = sender.send(hold(command, reader));
     })?;
     let ended = async move {
         match receiver.await {
             Ok(Ok(status)) => Ok(exit_code(status)),
             Ok(Err(error)) => Err(NoCode::NotStarted(error)),
-            Err(_) => Err(NoCode::Lost("its thread broke".to_owned())),
+            Err(_) => Err(NoCode::Lost("its thread panicked".to_owned())),
         }
     };
     Ok((Leash::Thread(writer), Box::pin(ended)))

@@ -1,11 +1,11 @@
-//! `dispatch_subagent`: gives a task to a subagent. What it is and how it is asked for are here;
-//! the driver runs it, because a subagent is a run like the one that asks for it.
+//! `dispatch_subagent`: gives a task to a subagent. This file describes and parses the call; the
+//! driver runs it, because a subagent is a run of its own.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stepwell::model::Effect;
-pub use stepwell_files::worktree::Isolation;
+pub use stepwell::model::Isolation;
 
 use super::{Done, Plan, Tool, ToolEnv, parse, spec, word};
 use crate::provider::ToolSpec;
@@ -13,54 +13,54 @@ use crate::provider::ToolSpec;
 /// The tool's name.
 const NAME: &str = "dispatch_subagent";
 
-/// What a model asks of a subagent.
+/// A request for a subagent.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
-    /// What it is to do.
+    /// Its task.
     pub task: String,
-    /// What it is called in lists and in its commit, where the task's own words do not say it;
-    /// who plans calls knows, a model is not asked for it.
+    /// Its name in lists and in its commit. Only guided work sets it; a model is not offered it.
     #[serde(default)]
     pub name: Option<String>,
-    /// Who is to do it; absent, whoever suits where it works.
+    /// The name of the agent; `None` for the default of its isolation.
     #[serde(default)]
     pub agent: Option<String>,
-    /// Of the agent's tools, those that it has; absent, all.
+    /// The subset of the agent's tools; `None` for all.
     #[serde(default)]
     pub tools: Option<Vec<String>>,
-    /// Where it works.
+    /// The folder in which it works.
     #[serde(default, rename = "workspace")]
     pub isolation: Isolation,
-    /// Is what it changed to be merged into what is checked out?
+    /// Merge its changes into the checked-out branch?
     #[serde(default)]
     pub merge: bool,
-    /// Does it begin with the workspace's files as they are, and is what it changed written into
-    /// them, without a commit? Who plans calls knows; a model is not asked for it.
+    /// Does it begin with the workspace's uncommitted files, and write its changes back without a
+    /// commit? Only guided work sets it; a model is not offered it.
     #[serde(default)]
     pub uncommitted: bool,
 }
 
 impl Order {
-    /// Reads a call's arguments; an error is for the model.
+    /// Parses a call's arguments. The error is for the model.
     pub fn parse(arguments: &Value) -> Result<Self, String> {
         let order: Self = parse(NAME, arguments)?;
         if order.task.trim().is_empty() {
-            return Err("the task is empty: say what the subagent is to do".to_owned());
+            return Err("the task is empty: describe what the subagent must do".to_owned());
         }
         if order.merge && order.isolation == Isolation::ReadOnly {
-            return Err("merge goes with workspace \"worktree\": nothing else changes".to_owned());
+            return Err("merge only applies to workspace \"worktree\": nothing else changes files"
+                .to_owned());
         }
         Ok(order)
     }
 
-    /// What it is called in lists and in its commit.
+    /// Its name in lists and in its commit.
     #[must_use]
     pub fn name(&self) -> &str {
         self.name.as_deref().unwrap_or(&self.task)
     }
 
-    /// Who does it.
+    /// The name of its agent.
     #[must_use]
     pub fn agent(&self) -> &str {
         match (&self.agent, self.isolation) {
@@ -71,16 +71,15 @@ impl Order {
     }
 }
 
-/// Does a call, by its arguments, ask for a subagent that only looks?
+/// Do these arguments ask for a read-only subagent?
 #[must_use]
 pub fn is_read_only(arguments: &str) -> bool {
     let read: Option<Value> = serde_json::from_str(arguments).ok();
     let order = read.and_then(|arguments| Order::parse(&arguments).ok());
-    // What cannot be read is refused before anything is done: nobody is asked about it.
+    // Invalid arguments are refused before anything is done, so they need no approval.
     order.is_none_or(|order| order.isolation == Isolation::ReadOnly)
 }
 
-/// The tool.
 #[derive(Debug)]
 pub(super) struct Dispatch {
     spec: ToolSpec,
@@ -140,7 +139,7 @@ impl Tool for Dispatch {
                     (Isolation::Worktree, true) => " in a worktree of its own, then merge",
                 };
                 let agent = word(&json!({ "a": order.agent() }), "a");
-                // Whoever is asked sees what is to be done, whatever it is called.
+                // The person who approves the call sees the task, whatever its name is.
                 match &order.name {
                     Some(_) => {
                         format!("subagent {agent}{place}: {}: {task}", word(arguments, "name"))
@@ -156,7 +155,7 @@ impl Tool for Dispatch {
     }
 
     fn run<'a>(&'a self, _arguments: &'a Value, _place: &'a ToolEnv) -> BoxFuture<'a, Done> {
-        Box::pin(async { Done::failed("there are no subagents here") })
+        Box::pin(async { Done::failed("no subagents are available here") })
     }
 }
 

@@ -1,8 +1,8 @@
 //! `write_file`, `edit_file` and `delete_file`: tools that change one file.
 //!
-//! A change is prepared in memory first. Its plan and its run are made from the same
-//! preparation, so that what was announced is what is done. It is carried out between two
-//! points at which a future can be dropped: it is made whole, or not at all.
+//! A change is first prepared in memory. Plan and execution use the same preparation, so the
+//! announced change is the one that is made. It happens between two await points, so dropping the
+//! future cannot interrupt it: the change is made completely or not at all.
 
 use futures_util::future::BoxFuture;
 use rustix::fs::FileType;
@@ -17,7 +17,7 @@ use super::read::text;
 use super::{Changed, Content, Done, Plan, Tool, ToolEnv, parse, spec, visible, word};
 use crate::provider::ToolSpec;
 
-/// Longer texts are not compared for a question: nobody waits for it, or reads it.
+/// Longer texts are not diffed for an approval: it would take too long, and nobody reads that much.
 const MAX_COMPARED: usize = 1 << 20;
 
 /// A tool that changes one file.
@@ -28,20 +28,19 @@ pub(super) struct Changing {
     prepare: fn(&Value, &ToolEnv) -> Result<Change, String>,
 }
 
-/// A change that can be made.
+/// A prepared change.
 struct Change {
     spot: SafePath,
     before: Content,
-    /// The bytes that will stand there; absent, nothing will.
+    /// The new content; `None` to delete the file.
     after: Option<Vec<u8>>,
-    /// What the model is told once it is made.
+    /// The result for the model.
     told: String,
 }
 
 impl Change {
-    /// The lines that would change, with some around them: all of them, since a front end shows as
-    /// much as there is room for. Files that are no text, or are too long to be read at a question,
-    /// have none.
+    /// The diff with some context: complete, since each front end shows as much as fits. `None` for
+    /// binary and very long files.
     fn detail(&self) -> Option<String> {
         let before = match &self.before {
             Content::File { bytes, .. } => std::str::from_utf8(bytes).ok()?,
@@ -63,7 +62,7 @@ impl Change {
             _ => (false, None),
         };
         if unchanged {
-            return Ok(Done::ok(self.spot.says("it holds just this already")));
+            return Ok(Done::ok(self.spot.says("the file has exactly this content already")));
         }
         let after = match self.after {
             Some(bytes) => {
@@ -137,7 +136,7 @@ pub(super) fn write_file() -> Changing {
                 "type": "string",
                 "description": "The file, relative to the workspace, such as src/main.rs."
             },
-            "content": { "type": "string", "description": "All that the file will hold." }
+            "content": { "type": "string", "description": "The complete new content of the file." }
         }),
         &["path", "content"],
     );
@@ -162,11 +161,11 @@ pub(super) fn edit_file() -> Changing {
             },
             "old_text": {
                 "type": "string", "minLength": 1,
-                "description": "The text to replace, exactly as it stands in the file."
+                "description": "The text to replace, exactly as in the file."
             },
             "new_text": {
                 "type": "string",
-                "description": "What stands there instead; empty to remove the old text."
+                "description": "The new text; empty to remove the old one."
             },
             "replace_all": {
                 "type": "boolean",
@@ -196,7 +195,7 @@ fn prepare_edit(arguments: &Value, place: &ToolEnv) -> Result<Change, String> {
     let edit: Edit = parse("edit_file", arguments)?;
     let spot = target(place, &edit.path, Last::Follow)?;
     let Content::File { bytes, mode } = spot.content()? else {
-        return Err(spot.says("there is no such file; write_file makes one"));
+        return Err(spot.says("no such file; write_file creates one"));
     };
     let old = text(bytes).map_err(|why| spot.says(why))?;
     let (new, times) = replaced(&old, &edit).map_err(|why| spot.says(why))?;
@@ -209,7 +208,7 @@ fn prepare_edit(arguments: &Value, place: &ToolEnv) -> Result<Change, String> {
     Ok(Change { spot, before, after: Some(new.into_bytes()), told })
 }
 
-/// The text after the edit, and how many occurrences it replaced.
+/// The text after the edit, and the number of replaced occurrences.
 fn replaced(text: &str, edit: &Edit) -> Result<(String, usize), String> {
     let (old, new) = (edit.old_text.as_str(), edit.new_text.as_str());
     if old.is_empty() {
@@ -224,8 +223,8 @@ fn replaced(text: &str, edit: &Edit) -> Result<(String, usize), String> {
                  old_text and new_text"
                 .to_owned())
         }
-        (0, _) => Err("old_text was not found; read the file again and give the text exactly \
-                       as it stands there, with its white space"
+        (0, _) => Err("old_text was not found; read the file again and copy the text exactly, \
+            including white space"
             .to_owned()),
         (times, true) => {
             let longer = new.len().saturating_sub(old.len()).saturating_mul(times);
@@ -234,13 +233,13 @@ fn replaced(text: &str, edit: &Edit) -> Result<(String, usize), String> {
         }
         (1, false) => Ok((text.replacen(old, new, 1), 1)),
         (times, false) => Err(format!(
-            "old_text occurs {times} times; take in lines around it until it occurs once, or \
-             set replace_all"
+            "old_text occurs {times} times; include surrounding lines until it is unique, or set \
+             replace_all"
         )),
     }
 }
 
-/// Removes a file.
+/// Deletes a file.
 pub(super) fn delete_file() -> Changing {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -251,7 +250,7 @@ pub(super) fn delete_file() -> Changing {
         let Arguments { path } = parse("delete_file", arguments)?;
         let spot = target(place, &path, Last::Keep)?;
         let before = match spot.kind() {
-            None => return Err(spot.says("there is no such file")),
+            None => return Err(spot.says("no such file")),
             Some(FileType::Directory) => {
                 return Err(spot.says("it is a folder; delete_file deletes files only"));
             }
@@ -273,22 +272,22 @@ pub(super) fn delete_file() -> Changing {
     Changing { spec, preview, prepare }
 }
 
-/// Where a path leads, if what stands there may be changed.
+/// The resolved target of a path, if it may be changed.
 fn target(place: &ToolEnv, path: &str, last: Last) -> Result<SafePath, String> {
     let spot = SafePath::find(&place.files(), path, last)?;
     guard::refuse(&place.root, &spot, path)?;
     Ok(spot)
 }
 
-/// A character of a line: a tab moves the cursor, and hides nothing.
+/// A character made safe for display. A tab moves the cursor, but hides nothing.
 fn shown(character: char) -> Vec<char> {
     if character == '\t' { vec!['\t'] } else { visible(character) }
 }
 
-/// May a file be this long?
+/// Is this file size allowed?
 fn fits(bytes: usize) -> Result<(), String> {
     if bytes as u64 > MAX_FILE_BYTES {
-        return Err(format!("it would be larger than {} MiB", MAX_FILE_BYTES >> 20));
+        return Err(format!("the file would be larger than {} MiB", MAX_FILE_BYTES >> 20));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What of our environment the programs that we start are not given.
+//! The environment variables that started programs do not receive.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ pub use stepwell_catalog::{IN_RUN, is_private_variable};
 
 use super::ToolEnv;
 
-/// Keeps from a program the variables that it must not see.
+/// Removes the variables that a program must not see.
 pub(crate) fn hide_keys(command: &mut Command, place: &ToolEnv) {
     for name in &place.withheld {
         command.env_remove(name);

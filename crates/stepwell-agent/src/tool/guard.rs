@@ -1,8 +1,8 @@
-//! Files that file tools do not change, or only after a question: what others run without
-//! being asked to.
+//! Files that file tools never change, or only after an approval: files that other programs
+//! execute.
 //!
-//! Whoever may edit files must not get commands run by it. Git runs what its folder says, and a
-//! shell or an editor what it finds in some files, as soon as someone enters the folder.
+//! A permission to edit files must not become a permission to run commands. Git runs what its
+//! folder says, and shells and editors run some files as soon as a user enters the folder.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use stepwell_files::started::{is_git, is_named_to_git, is_started};
 
 use super::ToolEnv;
 
-/// Does a call name such a file? Then a person is asked, whatever was allowed before.
+/// Does a call name such a file? Then it needs an approval every time, whatever the rules allow.
 pub(crate) fn needs_question(tool: &str, arguments: &str) -> bool {
     if !matches!(tool, "write_file" | "edit_file" | "delete_file") {
         return false;
@@ -22,8 +22,8 @@ pub(crate) fn needs_question(tool: &str, arguments: &str) -> bool {
     arguments["path"].as_str().is_some_and(is_started)
 }
 
-/// Why a call is refused whatever a person says, going by the path that it names: it is not asked
-/// about.
+/// Why a call is refused even if a person would approve it, judged by the path that it names. It is
+/// refused without an approval.
 pub(crate) fn refused_anyway(tool: &str, arguments: &str, place: &ToolEnv) -> Option<String> {
     let last = match tool {
         "write_file" | "edit_file" => Last::Follow,
@@ -36,23 +36,25 @@ pub(crate) fn refused_anyway(tool: &str, arguments: &str, place: &ToolEnv) -> Op
     refuse(&place.root, &spot, path).err()
 }
 
-/// Refuses to change what git runs, or what a person was not asked about: a path that leads over
-/// a link to a file that others run does not say so.
+/// Refuses to change files that git runs, and files that the approval did not name: a path through
+/// a link may lead to a file that other programs run.
 pub(super) fn refuse(root: &Path, spot: &SafePath, given: &str) -> Result<(), String> {
     if spot.path.split('/').any(is_git) || spot.is_in_git_folder {
         return Err(spot.says(
-            "it is among git's own files, which no file tool changes; run git, which the user is \
-             asked about",
+            "the file is one of git's own files, which no file tool changes; run git instead, \
+             which needs the user's approval",
         ));
     }
     if is_started(&spot.path) && !is_started(given) {
         return Err(format!("{given} leads to {}; name that path instead", spot.path));
     }
-    // Its name does not say so: nobody was asked about it for that.
+    // The path does not show that other programs run the file, so no approval was requested for
+    // that.
     if !is_started(given) && is_named_to_git(&root.join(&spot.path)) {
         return Err(spot.says(
-            "git runs it: the repository's configuration or the user's names it (core.hooksPath, \
-             include.path), so no file tool changes it; run a command, which the user is asked about",
+            "git runs this file: the repository's or the user's configuration names it \
+             (core.hooksPath, include.path), so no file tool changes it; run a command instead, \
+             which needs the user's approval",
         ));
     }
     Ok(())

@@ -1,11 +1,11 @@
-//! Whether a process was started by a run: an agent must not approve its own calls, speak in its user's
-//! name, or erase the record of what it did.
+//! Detects whether a run started this process: an agent must not approve its own calls, send
+//! messages as its user, or erase its record.
 
 use std::process::Command;
 
-/// Was this process started by a run's command? It is marked, or one of the processes above it is a
-/// supervisor of a run's commands, which is known by one of its arguments. A command can unset a
-/// variable; it cannot choose another parent, and cannot take off the mark.
+/// Did a run's command start this process? Either the process is marked, or one of its ancestors is
+/// the supervisor of a run's commands, recognised by an argument. A command can unset a variable,
+/// but it cannot choose another parent or remove the mark.
 #[must_use]
 pub fn is_inside_run(supervisor: &str) -> bool {
     let parent = std::os::unix::process::parent_id();
@@ -15,21 +15,21 @@ pub fn is_inside_run(supervisor: &str) -> bool {
     }
 }
 
-/// Marks this process and all that it starts as a run's, for good.
+/// Marks this process and its descendants for good as started by a run.
 ///
-/// The mark is the hard limit of file locks. Every process has one, its children inherit it, and only
-/// a process with a special right raises it. Linux has used this limit for nothing since 2003, so it is
-/// unlimited everywhere, and the mark limits nobody.
+/// The mark is the hard limit of file locks. Every process has this limit, children inherit it, and
+/// raising it needs a special right. Linux has not enforced it since 2003, so it is unlimited
+/// everywhere, and the mark limits nothing.
 #[cfg(target_os = "linux")]
 pub(super) mod mark {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-    /// As good as unlimited.
+    /// Effectively unlimited.
     const MANY: u64 = u64::MAX / 2;
 
     pub(in super::super) fn set() {
         let many = Rlimit { current: Some(MANY), maximum: Some(MANY) };
-        // Where it cannot be set, the environment and the parents tell.
+        // If the limit cannot be set, the environment and the ancestors still show it.
         let _ = setrlimit(Resource::Locks, many);
     }
 
@@ -47,7 +47,7 @@ pub(super) mod mark {
     }
 }
 
-/// Does `/proc` tell of this process? Where it does not, it tells nothing about its parents.
+/// Does `/proc` show this process? If not, it does not show its parents either.
 fn is_own_proc() -> bool {
     let link = std::fs::read_link("/proc/self");
     link.is_ok_and(|it| it.to_str() == Some(std::process::id().to_string().as_str()))
@@ -55,7 +55,7 @@ fn is_own_proc() -> bool {
 
 /// A process as its children see it.
 struct Parent {
-    /// The process above it.
+    /// Its parent.
     parent: Option<u32>,
     arguments: Vec<String>,
 }
@@ -66,7 +66,8 @@ const MOST_PROCESSES: u32 = 1 << 22;
 fn is_below(argument: &str, parent: u32, look: impl Fn(u32) -> Option<Parent>) -> bool {
     let mut pid = Some(parent);
     for _ in 0..MOST_PROCESSES {
-        // Another user's process may be hidden. It is not below a run of this user's, unless it is marked.
+        // A process of another user may be hidden. Unless it is marked, it does not run below a run
+        // of this user.
         let Some(above) = pid.filter(|pid| *pid > 1).and_then(&look) else { return false };
         if above.arguments.iter().any(|it| it == argument) {
             return true;
@@ -79,7 +80,7 @@ fn is_below(argument: &str, parent: u32, look: impl Fn(u32) -> Option<Parent>) -
 fn from_proc(pid: u32) -> Option<Parent> {
     let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything; the parent is two fields behind it.
+    // The name is in brackets and may contain anything; the parent is two fields after it.
     let rest = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
     let parent = rest.split_whitespace().nth(1).and_then(|parent| parent.parse().ok());
     let arguments = command.split(|byte| *byte == 0);
@@ -87,8 +88,8 @@ fn from_proc(pid: u32) -> Option<Parent> {
     Some(Parent { parent, arguments })
 }
 
-/// Where there is no `/proc`. `ps` does not say where an argument ends: an argument with a space in it
-/// counts as two.
+/// For systems without `/proc`. `ps` does not show where an argument ends, so an argument with a
+/// space counts as two.
 fn from_ps(pid: u32) -> Option<Parent> {
     let mut ps = Command::new("ps");
     ps.args(["-ww", "-o", "ppid=,args=", "-p", &pid.to_string()]);
@@ -115,7 +116,7 @@ mod tests {
 
     #[test]
     fn an_ancestor_is_found_by_its_argument_whichever_way_processes_are_listed() {
-        // The test stands below a shell that has the argument, as a command does below a supervisor.
+        // The test runs below a shell with the argument, as a command runs below a supervisor.
         let mut shell = Command::new("sh");
         shell.args(["-c", "sleep 600 & echo $!; wait", "sh", "__over_all"]);
         let mut shell = shell.stdout(std::process::Stdio::piped()).spawn().unwrap();

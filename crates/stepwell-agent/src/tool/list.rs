@@ -1,4 +1,4 @@
-//! `list_files`: which files there are.
+//! `list_files`: lists the workspace's files.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,18 +18,18 @@ struct Arguments {
 pub(super) fn list_files() -> Looking {
     let spec = spec(
         "list_files",
-        "Lists the files of the workspace, in its folders too, one path a line. Files that \
-         .gitignore names are left out. A path with a line break or another control character \
-         is a JSON string in quotes.",
+        "Lists the files of the workspace, including subfolders, one path per line. Files that \
+         .gitignore excludes are omitted. A path with a line break or another control character \
+         is printed as a JSON string in quotes.",
         &json!({
             "path": {
                 "type": "string",
-                "description": "A folder, relative to the workspace. Default: all of it."
+                "description": "A folder, relative to the workspace. Default: the whole workspace."
             },
             "glob": {
                 "type": "string",
-                "description": "Only files that match, such as *.rs or src/**/test_*.py; \
-                                relative to path."
+                "description": "Only matching files, such as *.rs or src/**/test_*.py; relative \
+                    to path."
             }
         }),
         &[],

@@ -1,4 +1,4 @@
-//! Tools: what a model can do, and how each may be treated after a crash.
+//! Tools, and their effect classes, which say how to treat a call after a crash.
 
 mod blocking;
 mod command;
@@ -48,82 +48,82 @@ pub use tail::Tail;
 
 /// A tool.
 pub trait Tool: fmt::Debug + Send + Sync {
-    /// How the model is told of it.
+    /// The description for the model.
     fn spec(&self) -> &ToolSpec;
 
-    /// How it may be treated after a crash.
+    /// Its effect class.
     fn effect(&self) -> Effect;
 
-    /// What it would do, in one line for a person who is asked to allow it.
+    /// What a call would do, in one line for the person who approves it.
     fn preview(&self, arguments: &Value) -> String;
 
-    /// What it would change, line by line, for a person who is asked to allow it.
+    /// What a call would change, line by line, for the person who approves it.
     fn detail(&self, _arguments: &Value, _place: &ToolEnv) -> Option<String> {
         None
     }
 
-    /// What it would change, before anything is changed. For idempotent tools this is on
-    /// disk before they run: it tells a change that was made from one that was not. Errors
-    /// are the model's: wrong arguments, a path outside of the workspace.
+    /// The files that a call would change. For idempotent tools the plan is on disk before they
+    /// run, so that a later run can tell whether the change was made. Errors go to the model: wrong
+    /// arguments, a path outside of the workspace.
     fn plan(&self, arguments: &Value, place: &ToolEnv) -> Result<Plan, String>;
 
-    /// What it does, if it touches nothing but the session's own record, given what is planned
-    /// there. What it changes is recorded together with its result, in one append: however
-    /// often it is cut off, it happens once. A tool that acts on the world has no such answer,
-    /// and is run.
+    /// The result of a tool that only changes the session's record, given the planned tasks. Its
+    /// changes are recorded together with the result, in one append, so they happen once however
+    /// often it is interrupted. Other tools return `None`, and are run.
     fn decide(&self, _arguments: &Value, _place: &ToolEnv, _tasks: &Tasks) -> Option<Done> {
         None
     }
 
-    /// The same for a tool that moves the session's work from phase to phase.
+    /// The same for a tool that changes the session's phase.
     fn enter(&self, _arguments: &Value, _state: Option<PhaseState>) -> Option<Done> {
         None
     }
 
-    /// Does it. Dropping the future stops it, with all that it started.
+    /// Performs a call. Dropping the future stops it and everything that it started.
     fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done>;
 }
 
 /// Where tools work.
 #[derive(Clone, Debug)]
 pub struct ToolEnv {
-    /// The workspace's root, without symbolic links. No file tool leaves it, nor enters
-    /// `.stepwell` in it.
+    /// The workspace's root, with symbolic links resolved. File tools cannot leave it, nor enter
+    /// its `.stepwell`.
     pub root: PathBuf,
-    /// The store's folder, without symbolic links: no file tool enters it, whatever its name.
+    /// The store's folder, with symbolic links resolved: file tools cannot enter it, whatever its
+    /// name.
     pub store: Option<PathBuf>,
-    /// The store's folder for subagents' worktrees, where that is not `store`: whoever works in
-    /// a worktree works in the store.
+    /// The store's folder for subagents' worktrees, if it differs from `store`: a worktree lies
+    /// inside the store.
     pub grounds: Option<PathBuf>,
-    /// Folders besides the workspace, without symbolic links, that tools may look into.
+    /// Further folders, with symbolic links resolved, that read-only tools may enter.
     pub also: Vec<PathBuf>,
-    /// Variables that the programs we start do not inherit. Whoever knows the environment names
-    /// those of [`is_private_variable`] and those that hold a key by another name.
+    /// Environment variables that started programs do not inherit. The caller, who knows the
+    /// environment, lists those of [`is_private_variable`] and others that hold keys.
     pub withheld: BTreeSet<String>,
-    /// How long a command may take, unless it asks for less.
+    /// The default time limit of a command.
     pub command_timeout: Duration,
-    /// How many bytes of a tool's output a model is shown.
+    /// How many bytes of a tool's output a model receives.
     pub output_limit: usize,
-    /// The program that watches over commands: `stepwell` itself, with the arguments that
-    /// make it do so. Without one, a command dies with this process only.
+    /// The program that supervises commands: `stepwell` itself, with the arguments for that.
+    /// Without one, a command is ended only if this process ends normally.
     pub supervisor: Option<Supervisor>,
-    /// What the command that runs wrote last.
+    /// The last output of the running command.
     pub tail: Tail,
-    /// Commands that were cut off and have not ended yet.
+    /// Interrupted commands that have not ended yet.
     pub stopping: Stopping,
 }
 
-/// The program that ends what a command started, if Stepwell itself is killed.
+/// The program that ends a command's processes if Stepwell itself is killed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Supervisor {
     /// The program.
     pub program: PathBuf,
-    /// Its arguments, before the command.
+    /// Its arguments, before the command's.
     pub arguments: Vec<String>,
 }
 
 impl ToolEnv {
-    /// A workspace, with nothing else settled: no store in it, no supervisor.
+    /// A workspace with defaults: no store, no supervisor.
     #[must_use]
     pub fn new(root: PathBuf) -> Self {
         Self {
@@ -140,8 +140,8 @@ impl ToolEnv {
         }
     }
 
-    /// Where a call that only looks is meant, and with which arguments: an absolute path in one of
-    /// the folders besides the workspace is relative to that.
+    /// The environment and arguments of a read-only call: an absolute path in one of the further
+    /// folders becomes relative to that folder.
     pub(crate) fn looked_into(&self, arguments: &Value) -> Option<(Self, Value)> {
         let path = Path::new(arguments.get("path")?.as_str()?);
         let folder = self.also.iter().find(|folder| path.starts_with(folder))?;
@@ -151,45 +151,45 @@ impl ToolEnv {
         Some((Self { root: folder.clone(), store: None, ..self.clone() }, arguments))
     }
 
-    /// The folder that file tools stay in.
+    /// The folder that file tools cannot leave.
     #[must_use]
     pub fn files(&self) -> Root {
         Root { path: self.root.clone(), store: self.store.clone() }
     }
 }
 
-/// What a tool would change.
+/// The planned changes of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Files, by their path relative to the workspace.
+    /// Files, relative to the workspace.
     pub targets: Vec<ToolTarget>,
     /// The subagent's session that it would start.
     pub child: Option<SessionId>,
 }
 
-/// What a tool did.
+/// The outcome of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
     /// How it ended.
     pub outcome: Outcome,
-    /// What the model is told.
+    /// The result for the model.
     pub text: String,
-    /// Files that it changed.
+    /// The files that it changed.
     pub changed: Vec<Changed>,
-    /// Tasks that it planned or changed, as they stand now.
+    /// The planned tasks that it added or changed, in their new state.
     pub tasks: Vec<Task>,
-    /// The phase that it moved the work to.
+    /// The phase that it moved to.
     pub phase: Option<PhaseChanged>,
 }
 
 impl Done {
-    /// It did what it was asked.
+    /// A success.
     pub fn ok(text: impl Into<String>) -> Self {
         let (changed, tasks) = (Vec::new(), Vec::new());
         Self { outcome: Outcome::Done, text: text.into(), changed, tasks, phase: None }
     }
 
-    /// It failed, and the model is told why.
+    /// A failure, with the reason for the model.
     pub fn failed(text: impl Into<String>) -> Self {
         Self { outcome: Outcome::Failed, ..Self::ok(text) }
     }
@@ -198,15 +198,15 @@ impl Done {
 /// A file that a tool changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changed {
-    /// Where, relative to the workspace.
+    /// Relative to the workspace.
     pub path: String,
-    /// What stood there.
+    /// The content before.
     pub before: Content,
-    /// What stands there.
+    /// The content after.
     pub after: Content,
 }
 
-/// The tools that every agent can be given.
+/// The tools that every agent can have.
 #[must_use]
 pub fn builtin() -> Vec<Arc<dyn Tool>> {
     vec![
@@ -222,19 +222,19 @@ pub fn builtin() -> Vec<Arc<dyn Tool>> {
     ]
 }
 
-/// The tool that starts a program and looks at it.
+/// The tool that starts a program and checks it.
 #[must_use]
 pub fn try_program() -> Arc<dyn Tool> {
     Arc::new(program::try_program())
 }
 
-/// The tool by which an agent moves a session's work through the phases of a set.
+/// The tool that moves a session's work through a set of phases.
 #[must_use]
 pub fn phases(set: PhaseSet) -> Arc<dyn Tool> {
     Arc::new(phase::phase(set))
 }
 
-/// A tool's description, whose arguments are these properties and no others.
+/// A tool's description, with exactly these arguments.
 fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) -> ToolSpec {
     let parameters = json!({
         "type": "object",
@@ -245,22 +245,22 @@ fn spec(name: &str, description: &str, properties: &Value, required: &[&str]) ->
     ToolSpec { name: name.to_owned(), description: description.to_owned(), parameters }
 }
 
-/// A tool's arguments, or what the model should know about them.
+/// Parses a tool's arguments. The error is for the model.
 fn parse<T: DeserializeOwned>(tool: &str, arguments: &Value) -> Result<T, String> {
     T::deserialize(arguments).map_err(|error| format!("wrong arguments for {tool}: {error}"))
 }
 
-/// An argument in a preview: one line, not too long, whatever the model gave.
+/// An argument in a preview: one line, shortened, safe for display.
 fn word(arguments: &Value, name: &str) -> String {
-    /// What a person can take in at a glance.
+    /// The most characters that a person takes in at a glance.
     const LONG: usize = 200;
     let Some(text) = arguments[name].as_str() else { return "?".to_owned() };
     let shown: String = text.chars().take(LONG).flat_map(visible).collect();
     if text.chars().nth(LONG).is_some() { format!("{shown} …") } else { shown }
 }
 
-/// A character as a person may safely be shown it: what moves the cursor, or turns the
-/// direction of the text, could hide what is about to run.
+/// A character made safe for display: one that moves the cursor or reverses the text direction
+/// could hide what is about to run.
 pub(crate) fn visible(character: char) -> Vec<char> {
     match character {
         '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
@@ -271,10 +271,10 @@ pub(crate) fn visible(character: char) -> Vec<char> {
     }
 }
 
-/// As much of a text as fits, cut between characters.
+/// The longest prefix within the limit, cut between characters.
 pub(crate) fn cut(text: &str, limit: usize) -> &str {
     let cut = &text[..text.floor_char_boundary(limit)];
-    // Half a word may be half a secret, which nobody recognises.
+    // A cut word may be half a secret, which the redactor would not recognise.
     let last =
         cut.rfind(char::is_whitespace).filter(|at| text.len() > limit && cut.len() - at < 256);
     &cut[..last.map_or(cut.len(), |at| at + 1)]

@@ -1,26 +1,25 @@
-//! Processes that left the process group of the command that started them, such as those that
-//! `setsid` starts.
+//! Processes that left their command's process group, for example through `setsid`.
 //!
-//! On Linux a supervisor adopts every descendant whose parent ends, wherever it went, so that it
-//! can end them all. Elsewhere such processes live on.
+//! On Linux the supervisor adopts every descendant whose parent ends, and so can end them all. On
+//! other systems such processes live on.
 
-/// Has every descendant whose parent ends become our child. To be called in a process that has
-/// no other children than those that it may end.
+/// Makes this process adopt every descendant whose parent ends. Only for a process whose children
+/// may all be ended.
 pub(super) fn adopt() {
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
 }
 
-/// Ends all children of this process, and theirs as they become ours.
+/// Ends all children of this process, including those that it adopts meanwhile.
 #[cfg(target_os = "linux")]
 pub(super) fn end() {
     use rustix::process::{Signal, WaitOptions, kill_process, wait};
-    /// Each round ends those that are there; what is left then cannot be killed by us.
+    /// Each round kills all current children; what is left after the last round cannot be killed.
     const ROUNDS: usize = 1_000;
     for _ in 0..ROUNDS {
         let killed = children().into_iter().filter(|it| kill_process(*it, Signal::KILL).is_ok());
-        // Where one was killed, one will soon be gone. Otherwise one may have become ours just
-        // now, or it is another user's.
+        // After a kill, wait for the child to end. Otherwise one may have been adopted just now, or
+        // belongs to another user.
         let options = if killed.count() > 0 { WaitOptions::empty() } else { WaitOptions::NOHANG };
         if rustix::io::retry_on_intr(|| wait(options)).is_err() {
             return;
@@ -28,11 +27,11 @@ pub(super) fn end() {
     }
 }
 
-/// Nothing tells which they are.
+/// This system does not list adopted processes.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn end() {}
 
-/// The processes whose parent we are.
+/// The children of this process.
 #[cfg(target_os = "linux")]
 fn children() -> Vec<rustix::process::Pid> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -42,7 +41,7 @@ fn children() -> Vec<rustix::process::Pid> {
     numbers.filter(is_ours).filter_map(rustix::process::Pid::from_raw).collect()
 }
 
-/// Who a process's parent is. Its name stands in brackets, and may hold any character.
+/// The parent of a process. The process's name is in brackets and may contain any character.
 #[cfg(target_os = "linux")]
 fn parent(number: i32) -> Option<i32> {
     let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;

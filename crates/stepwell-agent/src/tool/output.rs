@@ -1,17 +1,17 @@
-//! A tool's output: all of it if it fits, otherwise its first and its last part.
+//! A tool's output: complete if it fits, otherwise its beginning and end.
 
 use std::collections::VecDeque;
 
 use stepwell::model::counted;
 
-/// What was written so far. Takes any amount and keeps as much as the limit says.
+/// Collects output. Accepts any amount and keeps as much as the limit allows.
 #[derive(Clone, Debug)]
 pub(crate) struct Output {
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    /// How much each of the two parts may hold.
+    /// How many bytes each of the two parts may have.
     half: usize,
-    /// How many bytes between the two are gone.
+    /// How many bytes between the two parts were dropped.
     dropped: usize,
 }
 
@@ -30,8 +30,8 @@ impl Output {
         self.dropped += excess;
     }
 
-    /// As text. A part is cut at the end of a line, or else of a word, if it has one: half a line misleads, and
-    /// half a token is not recognised as one when secrets are taken out.
+    /// The output as text. A part is cut at the end of a line, else of a word: half a line
+    /// misleads, and half a token is not recognised by the redactor.
     pub(crate) fn text(mut self) -> String {
         let tail = self.tail.make_contiguous();
         if self.dropped == 0 {
@@ -56,7 +56,7 @@ impl Output {
     }
 }
 
-/// The bytes without a character at their end that was cut in the middle.
+/// The bytes without an incomplete character at the end.
 fn whole(bytes: &[u8]) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if error.error_len().is_none() => &bytes[..error.valid_up_to()],

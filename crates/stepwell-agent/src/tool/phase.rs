@@ -1,5 +1,5 @@
-//! `phase`: where in its work the agent is. It touches nothing but the session's record, and
-//! moves only as the session's set of phases allows.
+//! `phase`: shows and changes the session's phase. It only changes the session's record, and only
+//! as its set of phases allows.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -10,7 +10,6 @@ use super::{Done, Plan, Tool, ToolEnv, parse, spec};
 use crate::phases::PhaseState;
 use crate::provider::ToolSpec;
 
-/// The tool.
 #[derive(Debug)]
 pub(super) struct Phases {
     spec: ToolSpec,
@@ -27,9 +26,9 @@ pub(super) fn phase(set: PhaseSet) -> Phases {
     let names: Vec<&str> = set.phases().iter().map(|phase| phase.as_str()).collect();
     let spec = spec(
         "phase",
-        "The phase that your work is in, which is kept with the session. Without `to` it is \
-         shown, with the phases that can follow. Move on when your work does; each move is a \
-         checkpoint to which the user can go back.",
+        "The current phase of your work, which the session records. Without `to` it shows the \
+         phase and the possible next ones. Change the phase when your work does; each change is a \
+         checkpoint that the user can go back to.",
         &json!({
             "to": { "type": "string", "enum": names, "description": "The phase to move to." },
         }),
@@ -45,14 +44,14 @@ impl Phases {
         let Some(name) = to else {
             return Ok(Done::ok(format!("in phase {from}; next: {}", names(state))));
         };
-        let to = set.parse(&name).ok_or_else(|| format!("there is no phase {name:?}"))?;
+        let to = set.parse(&name).ok_or_else(|| format!("unknown phase {name:?}"))?;
         match set.judge(from, to, returns) {
             Move::Legal => {
                 let entered = PhaseState { phase: to, ..state };
                 let text = format!("in phase {to}; next: {}", names(entered));
                 Ok(Done { phase: Some(PhaseChanged { from, to }), ..Done::ok(text) })
             }
-            Move::Stay => Ok(Done::ok(format!("in phase {from} already"))),
+            Move::Stay => Ok(Done::ok(format!("already in phase {from}"))),
             Move::Illegal(_) => {
                 Err(format!("{from} cannot move to {to}; it can move to {}", names(state)))
             }
@@ -93,7 +92,7 @@ impl Tool for Phases {
     }
 
     fn run<'a>(&'a self, _arguments: &'a Value, _place: &'a ToolEnv) -> BoxFuture<'a, Done> {
-        Box::pin(async { Done::failed("the phase is decided without running anything") })
+        Box::pin(async { Done::failed("phase changes only the record and is never run") })
     }
 }
 

@@ -1,4 +1,4 @@
-//! `try_program`: starts a program, looks whether it does what it should, and stops it.
+//! `try_program`: starts a program, checks that it works, and stops it.
 
 use std::ffi::OsStr;
 use std::net::IpAddr;
@@ -15,22 +15,21 @@ use super::command::{Running, shown_line};
 use super::{Done, Plan, Tool, ToolEnv, parse, spec};
 use crate::provider::ToolSpec;
 
-/// How long a program is looked at, unless it is said.
+/// How long a program is observed by default.
 const SECONDS: u64 = 10;
 
-/// The longest that a program is looked at: nobody waits longer for a look.
+/// The longest observation.
 const MOST_SECONDS: u64 = 600;
 
-/// How often it is looked at.
+/// The interval between checks.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// How long one answer over HTTP may take.
+/// The time limit of one HTTP answer.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
-/// How much of an answer is looked through.
+/// How much of an answer is searched.
 const MOST_BODY: usize = 256 << 10;
 
-/// The tool.
 #[derive(Debug)]
 pub(super) struct TryProgram {
     spec: ToolSpec,
@@ -40,14 +39,14 @@ pub(super) fn try_program() -> TryProgram {
     let text = |says: &str| json!({ "type": "string", "description": says });
     let spec = spec(
         "try_program",
-        "Starts a program in the root of the workspace, looks whether it does what it should, and \
-         stops it. With a url it must answer there with a status below 400; without one it must \
-         end with exit code 0 or still run when its time is up.",
+        "Starts a program in the root of the workspace, checks whether it works, and stops it. \
+         With a url it must answer there with a status below 400; without one it must end with \
+         exit code 0 or still run when its time is up.",
         &json!({
             "command": text("The command line."),
             "url": text("An address of this machine, such as http://127.0.0.1:8080/healthz."),
-            "expect": text("A text that must occur in the answer, or, without a url, in the output."),
-            "seconds": { "type": "integer", "minimum": 1, "description": "Its time. Default: 10." },
+            "expect": text("A text that must occur in the answer (without a url: in the output)."),
+            "seconds": { "type": "integer", "minimum": 1, "description": "How long it may take. Default: 10." },
         }),
         &["command"],
     );
@@ -70,7 +69,7 @@ impl Arguments {
     fn read(arguments: &Value) -> Result<(Self, Option<Url>), String> {
         let arguments: Self = parse("try_program", arguments)?;
         if arguments.command.trim().is_empty() || arguments.command.contains('\0') {
-            return Err("the command is empty or holds a NUL character".to_owned());
+            return Err("the command is empty or contains a NUL character".to_owned());
         }
         let url = arguments.url.as_deref().map(check_local_url).transpose()?;
         Ok((arguments, url))
@@ -81,9 +80,9 @@ impl Arguments {
     }
 }
 
-/// An address that a program may be looked at under: on this machine, over plain HTTP.
+/// Parses a URL under which a program may be checked: on this machine, over plain HTTP.
 pub fn check_local_url(text: &str) -> Result<Url, String> {
-    let refuse = || Err(format!("{text:?} is not an http address of this machine"));
+    let refuse = || Err(format!("{text:?} is not an http URL of this machine"));
     let Ok(url) = Url::parse(text.trim()) else { return refuse() };
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     let is_local = host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback());
@@ -118,7 +117,7 @@ impl Tool for TryProgram {
     }
 }
 
-/// What came of looking at a program.
+/// The outcome of checking a program.
 struct Seen {
     outcome: Outcome,
     note: String,
@@ -137,21 +136,21 @@ impl Seen {
 async fn look_at(arguments: &Arguments, url: Option<Url>, place: &ToolEnv) -> Done {
     let client = match url.as_ref().map(|_| client()).transpose() {
         Ok(client) => client,
-        Err(error) => return Done::failed(format!("no look over HTTP: {error}")),
+        Err(error) => return Done::failed(format!("HTTP checks are not possible: {error}")),
     };
     let site = url.zip(client).map(|(url, client)| Site { url, client });
-    // Another program's answer must not be taken for this one's.
+    // The answer of another program must not count for this one.
     if let Some(site) = &site
         && site.get().await.is_ok()
     {
         return Done::failed(format!(
-            "something answers at {} already; it was not started",
+            "another program already answers at {}; the program was not started",
             site.url
         ));
     }
     let mut running = match Running::start(OsStr::new(&arguments.command), place) {
         Ok(running) => running,
-        Err(error) => return Done::failed(format!("it could not be started: {error}")),
+        Err(error) => return Done::failed(format!("the program could not be started: {error}")),
     };
     let seen = watch(&mut running, arguments, site.as_ref()).await;
     running.stop().await;
@@ -162,7 +161,7 @@ async fn look_at(arguments: &Arguments, url: Option<Url>, place: &ToolEnv) -> Do
     Done { outcome: seen.outcome, ..Done::ok(format!("{text}[{}; it was stopped]", seen.note)) }
 }
 
-/// Looks at a program until it is known whether it does what it should.
+/// Observes a program until it is clear whether it works.
 async fn watch(running: &mut Running, arguments: &Arguments, site: Option<&Site>) -> Seen {
     let limit = arguments.limit();
     let deadline = Instant::now() + limit;
@@ -202,7 +201,7 @@ async fn watch(running: &mut Running, arguments: &Arguments, site: Option<&Site>
     }
 }
 
-/// What it means that a program ended by itself.
+/// The outcome if the program ended by itself.
 fn exited(code: i32, running: &Running, arguments: &Arguments, site: Option<&Site>) -> Seen {
     match (code, site, &arguments.expect) {
         (_, Some(site), _) => Seen::badly(format!(
@@ -217,7 +216,7 @@ fn exited(code: i32, running: &Running, arguments: &Arguments, site: Option<&Sit
     }
 }
 
-/// Where a program answers.
+/// Where the program answers.
 struct Site {
     url: Url,
     client: reqwest::Client,
@@ -235,7 +234,7 @@ impl Site {
         Ok((status, String::from_utf8_lossy(&body).into_owned()))
     }
 
-    /// What it answers, if that is as it should be; otherwise what is wrong with it.
+    /// Describes the answer if it is correct; otherwise the error says what is wrong.
     async fn look(&self, expect: Option<&str>) -> Result<String, String> {
         let answer = timeout(ANSWER_WITHIN, self.get()).await;
         let Ok(Ok((status, body))) = answer else { return Err("no answer".to_owned()) };
@@ -251,7 +250,7 @@ impl Site {
     }
 }
 
-/// Asks this machine and nobody else: no proxy, and no redirect to elsewhere.
+/// A client for this machine only: no proxy, and no redirects.
 fn client() -> reqwest::Result<reqwest::Client> {
     crate::provider::remote::use_ring();
     let builder = reqwest::Client::builder().no_proxy().timeout(ANSWER_WITHIN);
@@ -286,7 +285,7 @@ mod tests {
         try_program().run(&arguments, &ToolEnv::new(root)).await
     }
 
-    /// Answers at an address with a status and a body, to whoever asks.
+    /// A test server that answers every request with this status and body.
     async fn site(
         status: &'static str,
         body: &'static str,

@@ -1,4 +1,4 @@
-//! `read_file`: the text of a file, or some lines of it.
+//! `read_file`: returns a text file or some of its lines.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -47,18 +47,18 @@ fn look(arguments: &Value, place: &ToolEnv, _: &Wanted) -> Result<String, String
     let spot = SafePath::find(&place.files(), &arguments.path, Last::Follow)?;
     let text = match spot.content()? {
         Content::File { bytes, .. } => text(bytes).map_err(|why| spot.says(why))?,
-        _ => return Err(spot.says("there is no such file; list_files shows what there is")),
+        _ => return Err(spot.says("no such file; list_files shows the files")),
     };
     let (first, last) = (arguments.first_line.unwrap_or(1), arguments.last_line);
     excerpt(&text, first, last, place.output_limit).map_err(|why| spot.says(why))
 }
 
-/// A file's bytes as text, or why they are none.
+/// The bytes as text; the error describes a binary file.
 pub(super) fn text(bytes: Vec<u8>) -> Result<String, String> {
     let len = bytes.len();
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
-        _ => Err(format!("it is a binary file ({}), not UTF-8 text", counted(len, "byte"))),
+        _ => Err(format!("the file is binary ({}), not UTF-8 text", counted(len, "byte"))),
     }
 }
 
@@ -73,10 +73,10 @@ fn excerpt(text: &str, first: usize, last: Option<usize>, limit: usize) -> Resul
         return Err("lines are counted from 1".to_owned());
     }
     if first > all {
-        return Err(format!("it has {}, so there is no line {first}", counted(all, "line")));
+        return Err(format!("the file has {}, so there is no line {first}", counted(all, "line")));
     }
     if first > last {
-        return Err(format!("first_line {first} is behind last_line {last}"));
+        return Err(format!("first_line {first} is after last_line {last}"));
     }
     let mut shown = String::new();
     let mut end = first - 1;

@@ -1,4 +1,4 @@
-//! `search`: lines that match a regular expression.
+//! `search`: finds lines that match a regular expression.
 
 use regex::bytes::{Regex, RegexBuilder};
 use serde::Deserialize;
@@ -10,10 +10,10 @@ use super::blocking::{Looking, Wanted};
 use super::walk::{self, Go, Within, one_line};
 use super::{Content, ToolEnv, cut, parse, spec, word};
 
-/// How many lines are shown: more than a model can make use of.
+/// The most lines in a result: more than a model can use.
 const MAX_HITS: usize = 200;
 
-/// How much of a line is shown: generated files have lines of megabytes.
+/// How much of a line is returned: generated files have lines of megabytes.
 const MAX_LINE_BYTES: usize = 400;
 
 #[derive(Deserialize)]
@@ -29,26 +29,27 @@ struct Arguments {
 pub(super) fn search() -> Looking {
     let spec = spec(
         "search",
-        "Searches the text files of the workspace for lines that match a regular expression, \
-         and returns them as path:line: text. Files that .gitignore names are left out. A \
-         match cannot span lines; there is no look-around and there are no back-references.",
+        "Searches the text files of the workspace for lines that match a regular expression, and \
+         returns them as path:line: text. Files that .gitignore excludes are omitted. A match \
+         cannot span lines; look-around and back-references are not supported.",
         &json!({
             "pattern": {
                 "type": "string",
-                "description": "A regular expression in the syntax of Rust, such as \
-                                fn\\s+main or TODO|FIXME."
+                "description": "A regular expression in Rust's syntax, such as fn\\s+main or \
+                    TODO|FIXME."
             },
             "path": {
                 "type": "string",
-                "description": "A file or folder, relative to the workspace. Default: all of it."
+                "description": "A file or folder, relative to the workspace. Default: the whole \
+                    workspace."
             },
             "glob": {
                 "type": "string",
-                "description": "Only files that match, such as *.rs; relative to path."
+                "description": "Only matching files, such as *.rs; relative to path."
             },
             "ignore_case": {
                 "type": "boolean",
-                "description": "Treat upper and lower case alike. Default: false."
+                "description": "Ignore case. Default: false."
             }
         }),
         &["pattern"],
@@ -65,7 +66,7 @@ fn look(arguments: &Value, place: &ToolEnv, wanted: &Wanted) -> Result<String, S
     let pattern = RegexBuilder::new(&arguments.pattern)
         .case_insensitive(arguments.ignore_case.unwrap_or(false))
         .build()
-        .map_err(|error| format!("the pattern is wrong: {error}"))?;
+        .map_err(|error| format!("invalid pattern: {error}"))?;
     let within = Within { path: arguments.path.as_deref(), glob: arguments.glob.as_deref() };
     let mut hits = Hits { shown: String::new(), count: 0, limit: place.output_limit, full: false };
     let mut skipped = 0_usize;
@@ -73,7 +74,7 @@ fn look(arguments: &Value, place: &ToolEnv, wanted: &Wanted) -> Result<String, S
         match SafePath::find(&place.files(), path, Last::Keep).and_then(|spot| spot.content()) {
             Ok(Content::File { bytes, .. }) => hits.take_from(path, &bytes, &pattern),
             Ok(_) => {}
-            // Too large, not ours to read, or changed meanwhile.
+            // Too large, unreadable, or changed meanwhile.
             Err(_) => skipped += 1,
         }
         Ok(if hits.full { Go::Stop } else { Go::On })
@@ -81,7 +82,7 @@ fn look(arguments: &Value, place: &ToolEnv, wanted: &Wanted) -> Result<String, S
     Ok(hits.told(skipped))
 }
 
-/// What was found so far.
+/// The matches so far.
 struct Hits {
     shown: String,
     count: usize,
@@ -96,7 +97,7 @@ impl Hits {
         }
         for (number, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            // Behind the last line break there is no line.
+            // There is no line after the last line break.
             let is_end = line.is_empty()
                 && number > 0
                 && line.as_ptr_range().end == bytes.as_ptr_range().end;
@@ -119,8 +120,8 @@ impl Hits {
         if self.full {
             let count = self.count;
             self.shown.push_str(&format!(
-                "[these are the first {count}; there are more: narrow it with path, glob or a \
-                 closer pattern]"
+                "[these are the first {count} matches; to see others, narrow the search with \
+                 path, glob or a more specific pattern]"
             ));
         } else if self.count == 0 {
             self.shown.push_str("[no line matches]");

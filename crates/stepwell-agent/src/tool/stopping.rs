@@ -1,4 +1,4 @@
-//! Commands that were told to end and have not ended yet.
+//! Interrupted commands that have not ended yet.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tokio::time::timeout;
 
 use super::supervise::GONE;
 
-/// How many commands are still ending. Clones share it.
+/// The number of commands that are still ending. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Stopping(Arc<watch::Sender<usize>>);
 
-/// One of them.
+/// Decrements the number when dropped.
 struct Counted(Stopping);
 
 impl Drop for Counted {
@@ -23,9 +23,9 @@ impl Drop for Counted {
 }
 
 impl Stopping {
-    /// Counts a command until it has ended, or is given up.
+    /// Counts a command until it has ended or is given up.
     pub(super) fn count(&self, ended: impl Future<Output: Send> + Send + 'static) {
-        // Without a runtime nobody waits for it either.
+        // Without a runtime nothing waits for it.
         let Ok(runtime) = Handle::try_current() else { return };
         self.0.send_modify(|count| *count += 1);
         let counted = Counted(self.clone());
@@ -37,7 +37,7 @@ impl Stopping {
 
     /// Waits until all have ended.
     pub(crate) async fn wait(&self) {
-        // The sender is ours, so it is not gone.
+        // This struct owns the sender, so the wait cannot fail.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
     }
 }
@@ -59,7 +59,7 @@ mod tests {
         let waiter = stopping.clone();
         let mut waits = tokio::spawn(async move { waiter.wait().await });
         drop(first);
-        // Everything that can go on has gone on before the clock moves.
+        // The paused clock only advances when no task can run.
         assert!(timeout(GONE / 2, &mut waits).await.is_err());
         drop(second);
         assert!(timeout(GONE / 4, &mut waits).await.is_ok());

@@ -1,9 +1,9 @@
-//! The supervisor: a small process between Stepwell and a program, which ends the program
-//! with all that it started when Stepwell lets go of it, or is killed.
+//! The supervisor: a small process between Stepwell and a program. If Stepwell drops the program or
+//! is killed, the supervisor ends the program and everything that it started.
 //!
-//! Its standard input is a pipe, the leash, whose other end Stepwell alone holds. The kernel
-//! closes that end however Stepwell ends, so that nothing has to be done for it in time. A
-//! server is spoken to through the leash: what comes in is passed on to it.
+//! The supervisor's stdin is a pipe, the leash, and only Stepwell holds the other end. However
+//! Stepwell ends, the kernel closes that end. For an MCP server, the leash also carries the
+//! server's input.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -23,31 +23,31 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions};
 use super::inside_run::mark;
 use super::orphans;
 
-/// How long a program that is stopped has to tidy up, between SIGTERM and SIGKILL; and a
-/// server before that, when nobody speaks to it any more.
+/// The time between SIGTERM and SIGKILL for a stopped program; for a server, also the time before
+/// SIGTERM, after its input was closed.
 pub(crate) const GRACE: Duration = Duration::from_millis(500);
 
-/// How long a command that was let go of has to be gone: the grace, and time to be scheduled.
+/// How long a dropped command may take to end: the grace period, and time for scheduling.
 pub(super) const GONE: Duration = GRACE.saturating_mul(10);
 
-/// What a shell reports of a command that could not be started.
+/// The exit code with which a shell reports that a command could not be started.
 const NOT_STARTED: i32 = 127;
 
-/// What a supervisor watches over.
+/// The program that a supervisor watches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Watched {
-    /// A command line for `sh`. It has no input.
+    /// A command line for `sh`, without input.
     Line(OsString),
-    /// A program that is spoken to, with its arguments.
+    /// A server that is spoken to, with its arguments.
     Server(OsString, Vec<OsString>),
 }
 
-/// The words that tell them apart.
+/// The first argument distinguishes the two.
 const LINE: &str = "line";
 const SERVER: &str = "server";
 
 impl Watched {
-    /// The arguments by which a supervisor is told of it.
+    /// The supervisor's arguments for this program.
     pub(crate) fn arguments(&self) -> Vec<OsString> {
         match self {
             Self::Line(line) => vec![LINE.into(), line.clone()],
@@ -59,7 +59,7 @@ impl Watched {
         }
     }
 
-    /// What those arguments say.
+    /// Parses those arguments.
     #[must_use]
     pub fn parse(arguments: &[OsString]) -> Option<Self> {
         match arguments {
@@ -79,15 +79,15 @@ impl Watched {
     }
 }
 
-/// Runs a program until it ends or standard input does, and returns the exit code to end this
-/// process with. What the program leaves behind is killed: its process group, and on Linux also
-/// what left that.
+/// Runs a program until it ends or stdin closes, and returns the exit code for this process.
+/// Whatever the program leaves behind is killed: its process group, and on Linux also processes
+/// that left the group.
 ///
-/// To be called first thing in a process that was made for it: it leaves the terminal, so that
-/// Ctrl+C reaches Stepwell alone and no command waits for a password that nobody types.
+/// Call this first in a dedicated process: it leaves the terminal, so that Ctrl+C reaches only
+/// Stepwell, and no command can wait for a password.
 #[must_use]
 pub fn supervise(watched: &Watched) -> i32 {
-    // It fails for the leader of a process group, which Ctrl+C does not reach either.
+    // This fails for a group leader, which Ctrl+C does not reach either.
     let _ = rustix::process::setsid();
     orphans::adopt();
     mark::set();
@@ -122,7 +122,7 @@ pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0))
 }
 
-/// Runs a command in a process group of its own until it ends or the leash does.
+/// Runs a command in its own process group until it ends or the leash closes.
 pub(super) fn hold(command: Command, leash: impl Read + Send + 'static) -> io::Result<ExitStatus> {
     held(command, move |group, _| {
         wait_for_end(leash);
@@ -130,8 +130,8 @@ pub(super) fn hold(command: Command, leash: impl Read + Send + 'static) -> io::R
     })
 }
 
-/// Runs a server in a process group of its own, speaks to it as the leash says, and ends it
-/// when the leash does: first by closing its input, as servers of its kind expect.
+/// Runs a server in its own process group and passes the leash's data to it. When the leash closes,
+/// the server's input closes first, as such servers expect; then the server is ended.
 pub(crate) fn hold_server(mut command: Command, leash: OwnedFd) -> io::Result<ExitStatus> {
     command.stdin(Stdio::piped());
     held(command, move |group, input| {
@@ -141,13 +141,13 @@ pub(crate) fn hold_server(mut command: Command, leash: OwnedFd) -> io::Result<Ex
     })
 }
 
-/// Runs a command in a process group of its own, beside a thread that watches over it.
+/// Runs a command in its own process group, beside a thread that watches the leash.
 fn held(
     mut command: Command,
     watch: impl FnOnce(&Group, Option<ChildStdin>) + Send + 'static,
 ) -> io::Result<ExitStatus> {
     let mut child = command.process_group(0).spawn()?;
-    // It holds our copies of the command's output.
+    // It holds our copies of the command's output pipes.
     drop(command);
     let input = child.stdin.take();
     let group = Arc::new(Group::led_by(&child));
@@ -160,9 +160,9 @@ fn held(
     group.reap(child)
 }
 
-/// Passes on what comes over the leash, until it ends.
+/// Passes the leash's data on until the leash closes.
 fn relay(leash: BorrowedFd<'_>, input: Option<ChildStdin>) {
-    // A write that waits for the server would not see the end of the leash.
+    // A blocking write to the server would not notice the end of the leash.
     let blocking = |input: &ChildStdin| rustix::io::ioctl_fionbio(input, true).is_err();
     let mut input = input.filter(|input| !blocking(input));
     let mut buffer = vec![0; 64 << 10];
@@ -172,19 +172,19 @@ fn relay(leash: BorrowedFd<'_>, input: Option<ChildStdin>) {
         let passed = input.as_ref().map_or(Passed::Closed, |it| pass(&buffer[..len], it, leash));
         match passed {
             Passed::On => {}
-            // The leash is held all the same.
+            // The leash still has to be watched.
             Passed::Closed => input = None,
             Passed::LetGo => return,
         }
     }
 }
 
-/// What became of a piece that was to be passed on.
+/// The outcome of passing on a piece.
 enum Passed {
     On,
     /// The server reads no more.
     Closed,
-    /// The leash ended before the server took all of it.
+    /// The leash closed before the server read all of it.
     LetGo,
 }
 
@@ -224,8 +224,8 @@ fn wait_for_end(mut leash: impl Read) {
     }
 }
 
-/// A process group. It is signalled only while its leader was not reaped: until then no other
-/// group can have its number.
+/// A process group. It is only signalled before its leader is reaped: until then no other group can
+/// have its number.
 struct Group {
     leader: Pid,
     state: Mutex<State>,
@@ -254,15 +254,15 @@ impl Group {
         self.state.lock()
     }
 
-    /// Waits for the leader to end of its own accord, but not for long.
+    /// Waits briefly for the leader to end by itself.
     fn wait_a_while(&self) {
         let running = |state: &mut State| *state == State::Running;
-        // What became of it is for whoever looks next.
+        // The next caller checks the result.
         let _ = self.changed.wait_while_for(&mut self.state(), running, GRACE);
     }
 
-    /// Ends the whole group, first kindly. That its leader ended says nothing of the others, so
-    /// they have the whole time.
+    /// Ends the whole group, first with SIGTERM. The leader's end says nothing about the other
+    /// processes, so they have the whole grace period.
     fn stop(&self) {
         let mut state = self.state();
         if *state != State::Running {
@@ -295,7 +295,7 @@ impl Group {
         leader.wait()
     }
 
-    /// A group that is gone already needs no signal.
+    /// A missing group needs no signal.
     fn signal(&self, signal: Signal) {
         let _ = rustix::process::kill_process_group(self.leader, signal);
     }

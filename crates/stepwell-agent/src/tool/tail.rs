@@ -1,26 +1,26 @@
-//! The last lines that a running command wrote, for those who watch it.
+//! The last lines of a running command's output, for display.
 
 use std::sync::Arc;
 
 use parking_lot::{Mutex, MutexGuard};
 
-/// As much as is kept: some lines of a terminal.
+/// How many bytes are kept: a few terminal lines.
 const KEPT: usize = 2 << 10;
 
-/// As many lines as are shown.
+/// How many lines are shown.
 const LINES: usize = 3;
 
-/// What a command wrote last. Clones share it.
+/// The end of a command's output. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Tail(Arc<Mutex<Vec<u8>>>);
 
 impl Tail {
-    /// Forgets it: another command begins.
+    /// Clears it for the next command.
     pub fn clear(&self) {
         self.bytes().clear();
     }
 
-    /// Takes in what was written.
+    /// Adds output.
     pub(super) fn push(&self, written: &[u8]) {
         let mut bytes = self.bytes();
         bytes.extend_from_slice(written);
@@ -32,7 +32,7 @@ impl Tail {
     #[must_use]
     pub fn lines(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes()).into_owned();
-        // What draws over its line is shown as it stands in the end.
+        // A line that overwrites itself is shown in its final form.
         let line = |line: &str| line.trim_end().rsplit('\r').next().unwrap_or_default().to_owned();
         let lines = text.lines().rev().map(line).filter(|line| !line.trim().is_empty());
         let mut last: Vec<String> = lines.take(LINES).collect();

@@ -1,5 +1,5 @@
-//! `tasks`: the agent's own plan. It touches nothing but the session's record, so that the
-//! plan outlives compaction, crashes and resumes.
+//! `tasks`: the agent's own plan. It only changes the session's record, so the plan outlives
+//! compactions, crashes and resumes.
 
 use futures_util::future::BoxFuture;
 use serde::Deserialize;
@@ -10,7 +10,6 @@ use stepwell::work::{TaskEdit, Tasks};
 use super::{Done, Plan, Tool, ToolEnv, parse, spec, word};
 use crate::provider::ToolSpec;
 
-/// The tool.
 #[derive(Debug)]
 pub(super) struct Planning {
     spec: ToolSpec,
@@ -33,7 +32,7 @@ enum Action {
     Depend,
 }
 
-/// A task as the model speaks of it.
+/// A planned task in the model's call.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct Item {
@@ -54,28 +53,28 @@ pub(super) fn tasks() -> Planning {
         "type": "object",
         "additionalProperties": false,
         "properties": {
-            "id": { "type": "string", "description": "Its name. add: absent, the next free number." },
-            "description": { "type": "string", "description": "What is to be done." },
-            "kind": { "type": "string", "description": "Such as create, modify or test." },
+            "id": { "type": "string", "description": "Its id. For add, the default is the next free number." },
+            "description": { "type": "string", "description": "What to do." },
+            "kind": { "type": "string", "description": "For example create, modify or test." },
             "status": { "type": "string", "enum": statuses },
-            "files": names("The files that it is about."),
-            "after": names("Ids of tasks that come first; added to those that do already."),
-            "not_after": names("depend: ids of tasks that no longer come first."),
+            "files": names("The files that it concerns."),
+            "after": names("Ids of tasks that must come first, in addition to earlier ones."),
+            "not_after": names("For depend: ids of tasks that no longer have to come first."),
         },
     });
     let spec = spec(
         "tasks",
         "Your plan: tasks that are kept with the session, whatever happens to this conversation. \
-         list shows them; add plans some; update changes status, description, kind or files of \
-         some; depend says what comes first. A task begins only when those before it are done or \
-         skipped. All of a call is done, or nothing.",
+         list shows them; add adds tasks; update changes the status, description, kind or files \
+         of tasks; depend sets which come first. A task can begin only when those before it are \
+         done or skipped. A call is applied completely or not at all.",
         &json!({
             "action": {
                 "type": "string",
                 "enum": ["list", "add", "update", "depend"],
-                "description": "What to do with the plan.",
+                "description": "The operation on the plan.",
             },
-            "tasks": { "type": "array", "items": item, "description": "For all but list." },
+            "tasks": { "type": "array", "items": item, "description": "For all actions but list." },
         }),
         &["action"],
     );
@@ -83,7 +82,7 @@ pub(super) fn tasks() -> Planning {
 }
 
 impl Planning {
-    /// What becomes of the plan, and what the model is told of it.
+    /// The outcome of a call, and its changes to the plan.
     fn answer(arguments: &Value, place: &ToolEnv, plan: &Tasks) -> Result<Done, String> {
         let Arguments { action, tasks } = parse("tasks", arguments)?;
         match (action, tasks.is_empty()) {
@@ -92,7 +91,7 @@ impl Planning {
             (_, true) => return Err("name at least one task in tasks".to_owned()),
             (_, false) => {}
         }
-        // Each change is judged by what the ones before it made of the plan.
+        // Each change is checked against the plan after the earlier ones.
         let mut planned = plan.clone();
         let mut changed: Vec<Task> = Vec::new();
         for (n, item) in tasks.into_iter().enumerate() {
@@ -146,7 +145,7 @@ fn change(action: Action, item: Item, plan: &Tasks) -> Result<Task, String> {
     changed.map_err(|refused| refused.to_string())
 }
 
-/// Tasks, one a line, and how many there are.
+/// The tasks, one a line, and their number.
 fn listed<'a>(tasks: impl Iterator<Item = &'a Task>, plan: &Tasks, place: &ToolEnv) -> String {
     let (mut text, mut missing) = (String::new(), 0_usize);
     for task in tasks {
@@ -190,7 +189,7 @@ impl Tool for Planning {
         &self.spec
     }
 
-    /// It changes nothing in the world: what it records comes with its result.
+    /// It only changes the record, together with its result.
     fn effect(&self) -> Effect {
         Effect::Pure
     }
@@ -220,7 +219,7 @@ impl Tool for Planning {
     }
 
     fn run<'a>(&'a self, arguments: &'a Value, place: &'a ToolEnv) -> BoxFuture<'a, Done> {
-        // Outside of a session nothing is planned.
+        // Without a session nothing is planned.
         let done = Self::answer(arguments, place, &Tasks::default());
         Box::pin(std::future::ready(done.unwrap_or_else(Done::failed)))
     }

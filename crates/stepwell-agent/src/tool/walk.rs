@@ -1,4 +1,4 @@
-//! Walking the workspace as git sees it: what `.gitignore` names is left out.
+//! Walks the workspace as git sees it, without the files that `.gitignore` excludes.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -11,8 +11,8 @@ use stepwell_files::walk::walker;
 use super::ToolEnv;
 use super::blocking::Wanted;
 
-/// Calls `each` with every file below a path, relative to the workspace and in order, until it
-/// says no. `glob` is in the manner of `.gitignore` and relative to the path.
+/// Calls `each` with every file below a path, in order and relative to the workspace, until `each`
+/// returns [`Go::Stop`]. `glob` has `.gitignore`'s syntax and is relative to the path.
 pub(super) fn files(
     place: &ToolEnv,
     within: Within<'_>,
@@ -21,7 +21,7 @@ pub(super) fn files(
 ) -> Result<(), String> {
     let spot = SafePath::find(&place.files(), within.path.unwrap_or("."), Last::Follow)?;
     if spot.stat.is_none() {
-        return Err(spot.says("there is no such file or folder"));
+        return Err(spot.says("no such file or folder"));
     }
     let start = match spot.path.as_str() {
         "" => place.root.clone(),
@@ -31,7 +31,7 @@ pub(super) fn files(
     let mut walker = walker(&start, place.store.as_deref());
     for entry in walker.sort_by_file_path(Path::cmp).build() {
         wanted.check()?;
-        // A folder that may not be read is like one that is ignored.
+        // An unreadable folder counts as ignored.
         let Ok(entry) = entry else { continue };
         let is_folder = entry.file_type().is_none_or(|kind| kind.is_dir());
         let hidden =
@@ -47,14 +47,14 @@ pub(super) fn files(
     Ok(())
 }
 
-/// What is walked.
+/// The part of the workspace to walk.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Within<'a> {
     pub(super) path: Option<&'a str>,
     pub(super) glob: Option<&'a str>,
 }
 
-/// Whether a walk goes on.
+/// Whether a walk continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Go {
     On,
@@ -62,7 +62,7 @@ pub(super) enum Go {
 }
 
 fn matcher(start: &Path, glob: &str) -> Result<Override, String> {
-    let wrong = |error: ignore::Error| format!("the glob {glob:?} is wrong: {error}");
+    let wrong = |error: ignore::Error| format!("invalid glob {glob:?}: {error}");
     let mut builder = OverrideBuilder::new(start);
     builder.add(glob).map_err(wrong)?;
     builder.build().map_err(wrong)
@@ -73,7 +73,7 @@ fn relative(root: &Path, entry: &DirEntry) -> Option<String> {
     path.into_os_string().into_string().ok()
 }
 
-/// A path as one line: a name may hold any character, and two lines would be two files.
+/// A path on one line: a line break in a name would make it look like two files.
 pub(super) fn one_line(path: &str) -> Cow<'_, str> {
     match path.contains(char::is_control) || path.starts_with('"') {
         true => serde_json::Value::from(path).to_string().into(),

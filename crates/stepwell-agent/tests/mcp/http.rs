@@ -1,4 +1,4 @@
-//! The server over HTTP, one thread for each connection.
+//! The server over HTTP, one thread a connection.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -79,7 +79,7 @@ fn respond(server: &Server, request: &Request) -> (&'static str, &'static str, S
     }
     let Some(answer) = server.answer(&message) else {
         if message.get("id").is_some() {
-            // It has no answer, and the connection stays open.
+            // The call has no answer, and the connection stays open.
             std::thread::park();
         }
         return plain("202 Accepted");

@@ -1,6 +1,6 @@
-//! An MCP server for the tests, over stdio or HTTP, that behaves as it is told to.
+//! An MCP server for the tests, over stdio or HTTP, with configurable behaviour.
 //!
-//! `stepwell-test-mcp stdio|http [BEHAVIOUR…]`. Over HTTP it writes its port first.
+//! `stepwell-test-mcp stdio|http [BEHAVIOUR…]`. Over HTTP it prints its port first.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -19,10 +19,10 @@ use std::sync::Mutex;
 
 use serde_json::{Value, json};
 
-/// How it behaves, by the words that it was started with.
+/// The server, with the behaviours from its command line.
 pub(crate) struct Server {
     words: Vec<String>,
-    /// Calls that wait, and the file that is written when one is cancelled.
+    /// Open calls, each with the file to write when it is cancelled.
     waiting: Mutex<BTreeMap<String, String>>,
 }
 
@@ -31,13 +31,13 @@ impl Server {
         self.words.iter().any(|it| it == word)
     }
 
-    /// The number behind a word, as in `many=3000`.
+    /// The number after a word, as in `many=3000`.
     pub(crate) fn number(&self, word: &str) -> Option<usize> {
         let find = |it: &String| it.strip_prefix(word)?.strip_prefix('=')?.parse().ok();
         self.words.iter().find_map(find)
     }
 
-    /// The answer to a message, if it gets one.
+    /// The answer to a message, if it has one.
     pub(crate) fn answer(&self, message: &Value) -> Option<Value> {
         let (method, params) = (message["method"].as_str()?, &message["params"]);
         if method == "notifications/cancelled" {

@@ -1,4 +1,4 @@
-//! What the server can do.
+//! The server's tools.
 
 use std::io::Write as _;
 
@@ -9,11 +9,11 @@ use crate::Server;
 /// Tools on a page of the list.
 const PAGE: usize = 100;
 
-/// How a call went.
+/// The outcome of a call.
 pub(crate) enum Called {
     Done(Value),
     Refused(&'static str),
-    /// It has no answer; when it is cancelled, this file is written.
+    /// No answer; a cancellation writes this file.
     Waits(String),
 }
 

@@ -1,8 +1,8 @@
-//! Runs an agent for the crash tests, and dies where it is told to.
+//! Runs an agent for the crash tests, and kills itself at a given point.
 //!
-//! `stepwell-test-runner WORKSPACE SCRIPT KIND N`: KIND is what is counted, `append`,
-//! `ask`, `answered`, `ask_summary`, `summarised`, `tool`, `ran` or `never`; at the Nth of
-//! them the process kills itself, as `kill -9` would.
+//! `stepwell-test-runner WORKSPACE SCRIPT KIND N`: at the Nth occurrence of KIND (`append`, `ask`,
+//! `answered`, `ask_summary`, `summarised`, `tool`, `ran` or `never`) the process kills itself, as
+//! `kill -9` would.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures_util::future::BoxFuture;
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::model::Effect;
 use stepwell::work::Tasks;
 use stepwell::{Created, Message, Stepwell, View};
@@ -20,7 +21,6 @@ use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Provider, Purpose, Request, ToolSpec};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Dispatcher, EventSink, FrontEnd, Keeping, Run, RunEvent, Setup, SubagentRequest, SubagentSetup,
 };
@@ -43,7 +43,7 @@ impl Fate {
     }
 }
 
-/// A model that checks what it is asked, and at which the process may die.
+/// A model that checks its requests, and at which the process may die.
 #[derive(Debug)]
 struct Witness {
     inner: Scripted,
@@ -125,7 +125,7 @@ fn watch(fate: &Fate, event: &RunEvent) {
     }
 }
 
-/// The context that the script says, with the model as its own summariser.
+/// The context length of the script, with the model as its own summariser.
 fn context(model: &Arc<Witness>, script: &Script) -> Context {
     let prices = Scripted::new(script.clone());
     let summariser = Summariser {
@@ -140,7 +140,7 @@ fn context(model: &Arc<Witness>, script: &Script) -> Context {
     Context { length: script.context, policy, summariser, ..Context::default() }
 }
 
-/// What a run of a script works with.
+/// The parts of a scripted run.
 fn setup(root: &Path, script: &Path, fate: &Arc<Fate>) -> Setup {
     let script = Script::parse(&std::fs::read_to_string(script).unwrap()).unwrap();
     let model = Arc::new(Witness { inner: Scripted::new(script.clone()), fate: fate.clone() });
@@ -169,7 +169,7 @@ fn setup(root: &Path, script: &Path, fate: &Arc<Fate>) -> Setup {
     }
 }
 
-/// Subagents, each with the script of its agent's name beside the run's.
+/// Subagents, each with a script named after its agent, beside the run's.
 struct Crew {
     root: PathBuf,
     scripts: PathBuf,

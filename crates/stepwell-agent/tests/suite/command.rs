@@ -1,4 +1,4 @@
-//! Commands: what is told of them, and that nothing of them is left behind.
+//! Commands: their results, and that none of their processes stay behind.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::tools::{place, tool};
 
 pub(crate) const SUPERVISOR: &str = env!("CARGO_BIN_EXE_stepwell-test-supervisor");
 
-/// Longer than anything here takes on a slow machine.
+/// Longer than any step of these tests takes on a slow machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// The same workspace with and without a supervisor.
@@ -42,7 +42,7 @@ pub(crate) async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("it never happened: {what}"));
 }
 
-/// The numbers in a file, once there are as many.
+/// The numbers in a file, once there are this many.
 pub(crate) async fn numbers(path: &Path, count: usize) -> Vec<u32> {
     let read = || {
         let text = fs::read_to_string(path).unwrap_or_default();
@@ -52,19 +52,19 @@ pub(crate) async fn numbers(path: &Path, count: usize) -> Vec<u32> {
     read()
 }
 
-/// Does a process run? One that ended and was not reaped is told apart.
+/// The state of a process, if it exists. A zombie is distinguished.
 fn state(process: u32) -> Option<String> {
     let ps = Command::new("ps").args(["-o", "stat=", "-p", &process.to_string()]).output().unwrap();
     let state = String::from_utf8(ps.stdout).unwrap().trim().to_owned();
     (!state.is_empty()).then_some(state)
 }
 
-/// Is it gone, or at least dead? Orphans are reaped by whoever adopts them, not by us.
+/// Is the process gone, or at least dead? Its adoptive parent reaps it, not this test.
 pub(crate) fn is_dead(process: u32) -> bool {
     state(process).is_none_or(|state| state.starts_with('Z'))
 }
 
-/// Writes the numbers of the shell and of a process that it leaves in the background.
+/// Writes the pids of the shell and of a background process.
 const FAMILY: &str = "echo $$ > pids; sleep 300 & echo $! >> pids; ";
 
 #[tokio::test]
@@ -114,7 +114,11 @@ async fn a_timeout_ends_the_command_with_its_grandchildren() {
         let done = tool("run_command").run(&arguments, place).await;
         assert_eq!(done.outcome, Outcome::TimedOut);
         assert!(done.text.starts_with("started\n"), "{}", done.text);
-        assert!(done.text.ends_with("[ended after 1 s: it took too long]"), "{}", done.text);
+        assert!(
+            done.text.ends_with("[ended after 1 s: the command took too long]"),
+            "{}",
+            done.text
+        );
         for process in numbers(&place.root.join("pids"), 2).await {
             until("the process is gone", || is_dead(process)).await;
         }
@@ -213,7 +217,7 @@ async fn no_dead_process_is_left_unreaped() {
         }
         fs::remove_file(pids).unwrap();
     }
-    // Other tests of this process may have a child that ended just now, but not for long.
+    // Other tests in this process may briefly have a zombie child.
     let own = std::process::id().to_string();
     until("no child of ours is a zombie", || {
         let ps = Command::new("ps").args(["-A", "-o", "ppid=,stat="]).output().unwrap();
@@ -285,7 +289,7 @@ async fn what_left_the_process_group_ends_with_the_command_too() {
     assert_eq!(done.text, "[exit code 0]");
     let pids = numbers(&folder.path().join("pids"), 2).await;
     assert!(pids.iter().all(|pid| is_dead(*pid)), "{pids:?}");
-    // Nor does it live on when the command takes too long.
+    // The same after a time limit.
     fs::remove_file(folder.path().join("pids")).unwrap();
     let place = ToolEnv { command_timeout: Duration::from_secs(1), ..supervised };
     let done = run(&place, &format!("{script}; sleep 300")).await;

@@ -1,5 +1,5 @@
-//! After any mix of messages, calls, compactions, truncations, rewinds and forks, what a
-//! model is shown is valid for every vendor, holds all that is protected, and fits.
+//! After any mix of messages, calls, compactions, truncations, rewinds and forks, the model's
+//! conversation is valid for every vendor, contains everything protected, and fits.
 
 use std::collections::BTreeSet;
 
@@ -23,14 +23,14 @@ fn config() -> Config {
     Config { cases: usual.cases.max(1_000), failure_persistence: None, ..usual }
 }
 
-/// Something that happens to a session. Numbers are shares of what there is, in 1/256.
+/// An operation on a session. Numbers are fractions of what exists, in 1/256.
 #[derive(Clone, Debug)]
 enum Op {
     Instruct,
     Say {
         words: usize,
     },
-    /// An answer with so many calls, of which so many get a result, of so many words.
+    /// An answer with this many calls, of which this many get results, with this many words.
     Step {
         calls: usize,
         answered: usize,
@@ -48,7 +48,7 @@ enum Op {
     Unpin {
         which: u8,
     },
-    /// The window shrinks, to a summary of so many words, or to none.
+    /// The window shrinks, to a summary of this many words or without one.
     Shrink {
         why: Why,
         keep: u64,
@@ -97,22 +97,22 @@ fn is_request(event: &Recorded) -> bool {
     matches!(&event.event, Event::Message(it) if window::is_request(it))
 }
 
-/// A session to which things happen, and the window that a runner would have of it.
+/// A session under test, and the window that its runner would have.
 struct Conversation {
     well: Stepwell,
     session: Session,
     window: Window,
-    /// What was recorded.
+    /// The recorded events.
     log: Vec<Recorded>,
-    /// Ids of calls, each used once.
+    /// The number of call ids so far, each used once.
     calls: usize,
-    /// Does the log hold what no runner would write? Then a runner's window, which knows
-    /// only its own, is not laid beside the view.
+    /// Does the log hold events that no runner would write? Then the runner's window, which only
+    /// knows its own events, is not compared with the view.
     foreign: bool,
     room: Room,
 }
 
-/// Would both vendors take what is asked?
+/// Would both vendors accept the request?
 pub(crate) fn both_vendors_take(request: Request<'_>, after: &dyn std::fmt::Debug) {
     for (ours, theirs) in [
         (Protocol::OpenAi, stepwell_strict::Protocol::OpenAi),
@@ -141,7 +141,7 @@ impl Conversation {
         self.window.apply(&event);
     }
 
-    /// Records an event, unless the session does not take it.
+    /// Records an event, unless the session refuses it.
     fn append(&mut self, event: Event) -> stepwell::Result<Recorded> {
         let seq = self.session.append(event.clone())?;
         let recorded = Recorded { seq, at: self.session.now(), id: None, event };
@@ -163,7 +163,7 @@ impl Conversation {
         self.live().into_iter().find(|event| is_request(event)).map(|event| event.seq)
     }
 
-    /// As a runner that takes the session up sees it.
+    /// The window of a runner that resumes the session.
     fn fresh(&self) -> Window {
         self.on(self.view())
     }
@@ -190,7 +190,7 @@ impl Conversation {
                 for id in ids.iter().take(*answered) {
                     self.add(Message::tool_result(id, text(*words)));
                 }
-                // What a runner has of calls without results is not what a view shows.
+                // A runner and a view treat calls without results differently.
                 if answered < calls {
                     self.window = self.fresh();
                 }
@@ -232,7 +232,7 @@ impl Conversation {
                 self.window = self.fresh();
             }
             Op::UndoRewind { which } => {
-                // What took one back is taken back, too.
+                // The undoing event is rewound, too.
                 let made = |event: &Recorded| {
                     matches!(event.event, Event::Rewound(_) | Event::Undone(Undone::Rewind { .. }))
                 };
@@ -255,7 +255,7 @@ impl Conversation {
     fn undo(&mut self, which: u8, made: fn(&Recorded) -> bool, undo: impl Fn(Seq) -> Event) {
         let all: Vec<Seq> = self.log.iter().filter(|it| made(it)).map(|it| it.seq).collect();
         let chosen = all.get(usize::from(which) * all.len() / 256);
-        // One that was taken back already is refused, which is as well.
+        // An undone one is refused, which is fine.
         if let Some(of) = chosen
             && self.append(undo(*of)).is_ok()
         {
@@ -293,7 +293,7 @@ impl Conversation {
         }
     }
 
-    /// Tokens of what may not go.
+    /// Tokens of the protected messages.
     fn protected_tokens(&self, pins: &Pins) -> u64 {
         let entries = self.window.entries();
         let latest = entries
@@ -352,7 +352,7 @@ impl Conversation {
         }
     }
 
-    /// Everything that is protected is there, word for word.
+    /// Every protected message is present, word for word.
     fn check_protected(&self, view: &View, window: &Window, after: &Op) {
         let live = self.live();
         let all = &self.log;
@@ -371,7 +371,7 @@ impl Conversation {
                     .iter()
                     .all(|part| part.as_text().is_none_or(|t| t.trim().is_empty()))
         };
-        // The goal, and the latest request.
+        // The original request, and the latest one.
         let latest = live.iter().rev().find(|event| is_request(event));
         for request in [live.iter().find(|event| is_request(event)), latest].into_iter().flatten() {
             assert!(shown(request.seq), "{} is gone after {after:?}", request.seq);
@@ -384,7 +384,7 @@ impl Conversation {
                 assert!(window.instructions().contains(&it.text()), "after {after:?}");
             }
         }
-        // Pins, unless what they name was hidden before they were set.
+        // Pins, unless their message was hidden before they were set.
         let undone: BTreeSet<Seq> = live
             .iter()
             .filter_map(|event| match &event.event {
@@ -413,7 +413,7 @@ fn whatever_happens_the_window_is_valid_holds_what_is_protected_and_fits() {
     proptest!(config(), |((ops, limit, more) in cases)| {
         let mut conversation = Conversation::new(limit, limit + more);
         ops.iter().for_each(|op| conversation.apply(op));
-        // The store tells the same story.
+        // The store's own view agrees.
         prop_assert_eq!(conversation.session.view(&Lane::main()).unwrap(), conversation.view());
     });
 }

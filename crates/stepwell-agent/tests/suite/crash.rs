@@ -1,5 +1,5 @@
-//! Killed at every append, before and after each call of the model and each tool: a run
-//! that is taken up again ends as if nothing had happened.
+//! A run killed at every append, and before and after each call of the model and each tool: after a
+//! resume it ends as if nothing had happened.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::context::both_vendors_take;
 
 const RUNNER: &str = env!("CARGO_BIN_EXE_stepwell-test-runner");
 
-/// Twelve steps with tools that look, change files, and do what cannot be undone.
+/// Twelve steps with tools that read, change files, and have effects that cannot be undone.
 fn script() -> String {
     let mut answers = String::new();
     for n in 1..=11 {
@@ -45,7 +45,7 @@ fn script() -> String {
     )
 }
 
-/// Runs until it ends or dies there.
+/// Runs until the end, or until the process dies at the given point.
 fn run(root: &Path, script: &Path, kind: &str, n: usize) -> Option<i32> {
     let mut command = Command::new(RUNNER);
     command.arg(root).arg(script).arg(kind).arg(n.to_string());
@@ -73,17 +73,17 @@ struct Seen {
     answers: usize,
     steps: u64,
     cost: Money,
-    /// Calls whose outcome nobody knows.
+    /// Calls with an unknown outcome.
     unknown: usize,
-    /// What was planned, each time that it was recorded.
+    /// The planned tasks, each time that they were recorded.
     planned: Vec<(String, String)>,
-    /// What stands in for what the model is no longer shown, each time that it shrank.
+    /// The summary of each compaction.
     summaries: Vec<Option<String>>,
-    /// What the model is shown in the end.
+    /// The model's final conversation.
     shown: Vec<String>,
 }
 
-/// What the model was shown before each of its answers is what both vendors take.
+/// Both vendors accept the model's conversation before each of its answers.
 fn every_request_was_valid(events: &[Recorded]) {
     let is_answer = |event: &&Recorded| matches!(&event.event, Event::Message(message) if message.role == Role::Assistant);
     for answer in events.iter().filter(is_answer) {
@@ -117,7 +117,7 @@ fn look(root: &Path) -> Seen {
         |event| matches!(&event.event, Event::ToolFinished(it) if it.outcome == Outcome::Unknown),
     );
     every_request_was_valid(&events);
-    // Whatever was killed, what a file tool replaced is there to go back to.
+    // Wherever the process died, the content that a file tool replaced is kept for a rewind.
     let lost = events.iter().filter(|event| match &event.event {
         Event::File(file) => match &file.before {
             FileState::NotCaptured { why, .. } => why == "the run was interrupted",
@@ -149,7 +149,7 @@ fn look(root: &Path) -> Seen {
     }
 }
 
-/// Eleven steps that read a file, in a context that has room for a few.
+/// Eleven steps that read a file, in a context with room for a few.
 fn growing_script() -> String {
     let text = "what the file says, line by line ".repeat(12);
     let mut answers = format!(
@@ -173,7 +173,8 @@ fn growing_script() -> String {
     )
 }
 
-/// A compaction is made as a whole or not at all: one event, whatever was killed before it.
+/// A compaction happens completely or not at all: it is one event, wherever the process died before
+/// it.
 #[test]
 fn a_run_that_is_killed_while_it_shrinks_ends_as_one_that_was_not() {
     let top = tempfile::tempdir().unwrap();
@@ -236,13 +237,13 @@ fn a_run_that_is_killed_anywhere_ends_as_one_that_was_not() {
         for n in 1.. {
             let root = place(&format!("{kind}-{n}"));
             if run(&root, &script_path, kind, n).is_some() {
-                // It was over before it came to that.
+                // The run ended before that point.
                 break;
             }
             killed += 1;
             assert_eq!(run(&root, &script_path, "never", 0), Some(0), "{kind} {n}");
             let seen = look(&root);
-            // Each answered call is there and paid for once.
+            // Each answered call is present and paid for once.
             assert_eq!(seen.answers, expected.answers, "{kind} {n}");
             assert_eq!(seen.steps, expected.steps, "{kind} {n}");
             assert_eq!(seen.cost, expected.cost, "{kind} {n}");
@@ -252,7 +253,7 @@ fn a_run_that_is_killed_anywhere_ends_as_one_that_was_not() {
                 let here = seen.files.get(name).map_or("", String::as_str);
                 let (lines, ran) = (text.lines().count(), here.lines().count());
                 if seen.unknown == 1 && (name == "log.txt" || name == "ticks.txt") {
-                    // A command that was cut off ran once or not at all, never twice.
+                    // An interrupted command ran once or not at all, never twice.
                     assert!(ran == lines || ran + 1 == lines, "{kind} {n}: {name}: {here}");
                 } else {
                     assert_eq!(here, text, "{kind} {n}: {name}");

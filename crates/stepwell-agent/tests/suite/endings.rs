@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
+use stepwell::log::Redactor;
 use stepwell::model::{GateAnswered, ModelCall, Part, Role, StatusChanged, Task, Text, Usage};
 use stepwell::store::Span;
 use stepwell::{Event, Message, Session, Status, Stepwell, StopReason};
@@ -15,7 +16,6 @@ use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
 use stepwell_agent::provider::{
     Answer, CallError, Delta, Ended as How, Fault, NOT_DONE, Provider, Purpose, Request,
 };
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Ended, EventSink, FrontEnd, Keeping, Notice, Patience, Run, RunEvent, Setup,
 };
@@ -26,7 +26,7 @@ type Said = Result<Answer, CallError>;
 
 type Answering = dyn Fn(usize, &Request<'_>) -> Said + Send + Sync;
 
-/// A model that answers by a function of what it is asked, and how often it was.
+/// A model whose answers a function computes, with a count of its requests.
 struct Model {
     answer: Box<Answering>,
     asked: AtomicUsize,
@@ -89,7 +89,7 @@ fn too_long() -> Said {
     Err(CallError { provider, what, fault: Fault::ContextFull })
 }
 
-/// Answers every question in the same way, and keeps what it is told.
+/// A person who gives the same answer to every question, and collects the events.
 #[derive(Default)]
 pub(crate) struct Person {
     denies: bool,
@@ -97,7 +97,7 @@ pub(crate) struct Person {
 }
 
 impl Person {
-    /// A front end behind which the person sits: they answer through the log, as anyone does.
+    /// A front end for the person, who answers through the log.
     fn front(&self, session: &Session) -> FrontEnd {
         let (notices, denies, well) =
             (Arc::clone(&self.notices), self.denies, session.well().clone());
@@ -121,7 +121,7 @@ impl Person {
     }
 }
 
-/// A folder and a session in it.
+/// A folder with a session.
 pub(crate) struct Scene {
     folder: tempfile::TempDir,
     session: Session,
@@ -204,7 +204,8 @@ async fn a_run_in_which_nothing_was_allowed_is_not_a_success() {
     let person = Person { denies: true, ..Person::default() };
     let ended = scene.run(&scene.setup(model), &person, Some("go")).await;
     assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::LlmDone));
-    // Asked again, it is done when the model says so; and not if it wants the same in vain.
+    // Asked again, the run is done if the model says so, and not if the model repeats a denied
+    // call.
     for (wants, status) in [(false, Status::Success), (true, Status::Partial)] {
         let scene = self::scene();
         let first = Model::new(|n, _| if n == 0 { runs("touch x") } else { text("I could not.") });
@@ -219,7 +220,7 @@ async fn a_run_in_which_nothing_was_allowed_is_not_a_success() {
         let (_stop, interrupt) = tokio::sync::watch::channel(false);
         assert_eq!(run.drive(interrupt).await.unwrap().status, status, "wants {wants}");
     }
-    // One call that ran is enough, and so is none that was wanted.
+    // One allowed call is enough; so is no call at all.
     let model = Model::new(|n, _| if n == 0 { runs("true") } else { text("Done.") });
     let ended = scene.run(&scene.setup(model), &Person::default(), Some("again")).await;
     assert_eq!(ended.status, Status::Success);
@@ -241,7 +242,7 @@ async fn nobody_is_asked_about_what_is_refused_whatever_they_say() {
     let log = scene.session.events(Span::ALL).unwrap().events;
     assert!(!log.iter().any(|it| matches!(it.event, Event::Gate(_))), "{log:?}");
     let told = log.iter().any(|it| {
-        matches!(&it.event, Event::Message(it) if it.results().any(|it| it.text.contains("among git's own files")))
+        matches!(&it.event, Event::Message(it) if it.results().any(|it| it.text.contains("one of git's own files")))
     });
     assert!(told, "{log:?}");
 }
@@ -271,7 +272,7 @@ async fn work_that_was_cut_off_is_not_done_because_the_model_spoke_last() {
         assert_eq!((ended.status, model.asked()), (Status::Success, 1));
         assert_eq!(*model.last.lock().unwrap(), [NOT_DONE]);
     }
-    // What ended as done is; and so is what crashed after its last word.
+    // A session that ended as done stays done; so does one that crashed after its last answer.
     for status in
         [(Status::Success, StopReason::LlmDone), (Status::Interrupted, StopReason::Crashed)]
     {
@@ -284,12 +285,12 @@ async fn work_that_was_cut_off_is_not_done_because_the_model_spoke_last() {
     }
 }
 
-/// Of a model that takes so little that a step's result never fits, how often its command ran.
+/// How often a command ran, with a model whose context is too small for its result.
 async fn repeated(length: Option<u64>, result: &str) -> (usize, Ended, Vec<Event>) {
     repeated_within(1_200, length, result).await
 }
 
-/// The same of a model that takes so many bytes.
+/// The same, for a context of this many bytes.
 async fn repeated_within(
     bytes: usize,
     length: Option<u64>,
@@ -298,7 +299,7 @@ async fn repeated_within(
     let scene = scene();
     std::fs::write(scene.folder.path().join("notes.txt"), result).unwrap();
     let size = |request: &Request<'_>| serde_json::to_string(request.messages).unwrap().len();
-    // Fits what the user said, and little more.
+    // Fits the user's message, and little more.
     let model = Model::new(move |_, request| match request.turn.purpose {
         Purpose::Summary => text("## Done\n- a command ran\n"),
         Purpose::Answer if size(request) > bytes => too_long(),
@@ -327,7 +328,7 @@ async fn a_command_whose_result_does_not_fit_is_not_run_again_and_again() {
         let (times, ended, events) = repeated(length, &"a line of the result\n".repeat(400)).await;
         assert!(times <= 3, "with {length:?} it ran {times} times");
         assert_eq!((ended.status, ended.reason), (Status::Partial, StopReason::ContextFull));
-        // The model was told that it ran.
+        // The model knows that the command ran.
         let told = events.iter().any(|event| match event {
             Event::Compacted(compacted) => {
                 compacted.summary.as_ref().is_some_and(|it| it.contains("run_command echo x"))
@@ -461,7 +462,7 @@ async fn an_answer_is_asked_for_that_fits_beside_the_conversation() {
     assert_eq!(ended.status, Status::Success, "{:?}", ended.error);
     assert!(most.len() == 1 && most[0] < 8_192 && most[0] > 2_000, "{most:?}");
     assert!(notices.is_empty(), "{notices:?}");
-    // Where nobody knows how much fits, less is asked for until it does.
+    // With an unknown context length, the request shrinks until it fits.
     let strict = Strict::start(rules()).await.unwrap();
     strict.push(Say::text("Done.").using(Tokens { input: 1_500, output: 5, ..Tokens::default() }));
     let (ended, most, notices) = at(&strict, Some(128_000)).await;

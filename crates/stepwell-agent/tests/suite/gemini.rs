@@ -1,4 +1,4 @@
-//! Gemini on the wire, against streams as it sends them.
+//! Gemini's protocol, against recorded streams.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 /// A request: its first line and its body.
 pub(crate) type Asked = (String, Value);
 
-/// Answers one connection after the other with these chunks, and tells what it was asked.
+/// Answers one connection after another with these chunks, and reports the requests.
 pub(crate) async fn canned(streams: Vec<Vec<Value>>) -> (Remote, mpsc::UnboundedReceiver<Asked>) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let address = listener.local_addr().unwrap();

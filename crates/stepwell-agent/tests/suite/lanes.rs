@@ -1,8 +1,9 @@
-//! Lanes: runs that share one session, each with a conversation of its own.
+//! Lanes: runs that share one session, each with its own conversation.
 
 use std::sync::Arc;
 use std::sync::Mutex;
 
+use stepwell::log::Redactor;
 use stepwell::model::Spent;
 use stepwell::store::Span;
 use stepwell::{Event, Lane, Message, Recorded, Session, Status, Stepwell, StopReason};
@@ -10,13 +11,12 @@ use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, Ended, EventSink, FrontEnd, Keeping, Past, Run, RunEvent, Setup, SharedBudget,
 };
 use stepwell_agent::tool::{self, ToolEnv};
 
-/// Two lanes that call tools, with the same ids as models that count anew give them.
+/// Two lanes that call tools with the same ids, as from models that count from zero.
 const SCRIPT: &str = "
 lanes:
   left: [{calls: [{id: c1, tool: read_file, arguments: {path: a}}], usage: {input: 60}}, {text: L, delay_ms: 5}]
@@ -47,7 +47,7 @@ fn setup(script: &str) -> (tempfile::TempDir, Setup) {
     (folder, setup)
 }
 
-/// Tells the past what is recorded.
+/// Adds recorded events to the past.
 fn ear(past: &Shared) -> FrontEnd {
     let past = Arc::clone(past);
     FrontEnd::watching(EventSink::to(move |event| {
@@ -104,7 +104,7 @@ async fn lanes_that_run_at_once_keep_their_own_conversations_and_say_nothing_of_
     calls.sort();
     assert_eq!(calls, ["c1", "c1-2"], "one id is one call, whichever lane it is in");
     assert_eq!(shared_budget.spent().usage.input, 120);
-    // Taken up again from what was recorded, each is where it was, and asks for nothing.
+    // After a resume from the log, each lane is where it was, and makes no request.
     let mut again = Past::default();
     events.iter().for_each(|event| again.add(event.clone()));
     let again = Arc::new(Mutex::new(again));

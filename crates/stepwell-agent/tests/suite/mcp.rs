@@ -1,4 +1,4 @@
-//! Tools of MCP servers, over stdio and HTTP, that behave and that do not.
+//! Tools of MCP servers over stdio and HTTP, working and broken.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,7 +44,7 @@ fn stdio(folder: &Path, words: &[&str]) -> Server {
     program(folder, SERVER, &[&["stdio"], words].concat())
 }
 
-/// A server over HTTP, which ends with the test.
+/// An HTTP server that ends with the test.
 struct Behind {
     child: Child,
     server: Server,
@@ -95,6 +95,34 @@ async fn call(servers: &Servers, place: &ToolEnv, own: &str, arguments: Value) -
     timeout(PATIENCE, called.run(&arguments, place)).await.expect("a call does not hang")
 }
 
+#[tokio::test]
+async fn only_the_servers_that_are_not_ready_yet_are_awaited() {
+    let (folder, place) = workspace();
+    let gate = folder.path().join("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    let mut quick = stdio(folder.path(), &[]);
+    quick.name = "quick".parse().unwrap();
+    let script = format!("cat {} >&2; exec {SERVER} stdio", gate.display());
+    let mut slow = program(folder.path(), "sh", &["-c", &script]);
+    slow.name = "slow".parse().unwrap();
+
+    let (servers, starting) = ([quick, slow], Starting::default());
+    let connecting = Servers::connect(&servers, &place, &starting);
+    tokio::pin!(connecting);
+    // The quick server becomes ready while the slow one waits at the gate.
+    while starting.names() != ["slow"] {
+        let turn = tokio::time::sleep(Duration::from_millis(10));
+        tokio::select! {
+            _ = &mut connecting => panic!("the slow server did not wait"),
+            () = turn => {}
+        }
+    }
+    tokio::task::spawn_blocking(move || fs::write(gate, "")).await.unwrap().unwrap();
+    let connected = timeout(PATIENCE, connecting).await.expect("both servers start");
+    assert!(connected.absent.is_empty(), "{:?}", connected.absent);
+    assert!(starting.names().is_empty());
+}
+
 /// What holds for every server, however it is reached.
 async fn behaves(server: &Server, place: &ToolEnv) {
     let servers = open(server, place).await;
@@ -106,7 +134,7 @@ async fn behaves(server: &Server, place: &ToolEnv) {
     let done = call(&servers, place, "fail", json!({})).await;
     assert_eq!((done.outcome, done.text.as_str()), (Outcome::Failed, "no luck"));
     let done = call(&servers, place, "refuse", json!({})).await;
-    let text = "its server refuses: such arguments are not for me";
+    let text = "the MCP server refused: such arguments are not for me";
     assert_eq!((done.outcome, done.text.as_str()), (Outcome::Failed, text));
     let done = call(&servers, place, "picture", json!({})).await;
     assert_eq!(done.text, "[image: image/png, 5 bytes, not shown]");
@@ -115,11 +143,11 @@ async fn behaves(server: &Server, place: &ToolEnv) {
     assert!(done.text.len() < place.output_limit + 100, "{}", done.text.len());
     let done = call(&servers, place, "odd", json!({})).await;
     assert_eq!(done.outcome, Outcome::Unknown);
-    assert!(done.text.contains("no tool's result"), "{}", done.text);
+    assert!(done.text.contains("not a tool result"), "{}", done.text);
     servers.close().await;
     let done = call(&servers, place, "echo", json!({"text": "x"})).await;
     assert_eq!(done.outcome, Outcome::Failed);
-    assert!(done.text.contains("cannot be asked"), "{}", done.text);
+    assert!(done.text.contains("cannot be reached"), "{}", done.text);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -154,7 +182,7 @@ async fn a_server_without_a_handshake_is_understood() {
 async fn a_program_gets_no_keys_but_those_that_are_named() {
     let (folder, place) = workspace();
     let mut server = stdio(folder.path(), &[]);
-    // Set for this test by a parent: the test's own process must not change its environment.
+    // A parent process sets it for this test, whose own process must not change its environment.
     let Reach::Program(program) = &mut server.reach else { unreachable!() };
     program.program = "env".to_owned();
     program.arguments.splice(0..0, [SERVER.to_owned()]);
@@ -186,10 +214,13 @@ async fn a_server_that_cannot_be_used_says_why() {
         assert_eq!(why, expected);
         assert_eq!(refused(short(&["mute"]), &place).await, "it was not ready within 0.7 s");
         let why = refused(short(&["nonsense"]), &place).await;
-        assert!(why.contains("it wrote what is no message: Welcome to the server!"), "{why}");
+        assert!(
+            why.contains("it wrote a line that is not a message: Welcome to the server!"),
+            "{why}"
+        );
         assert_eq!(refused(short(&["deaf"]), &place).await, "it was not ready within 0.7 s");
         let why = refused(stdio(folder.path(), &["refuses"]), &place).await;
-        assert_eq!(why, "it refuses the handshake: not today");
+        assert_eq!(why, "it rejects the handshake: not today");
         let why = refused(program(folder.path(), "true", &[]), &place).await;
         assert_eq!(why, "it ended with exit code 0");
         let flood = program(folder.path(), "yes", &["{}"]);
@@ -203,7 +234,7 @@ async fn a_server_that_cannot_be_used_says_why() {
 async fn an_address_that_cannot_be_used_says_why_and_tells_no_key() {
     let (_folder, place) = workspace();
     let why = refused(http(&["key"], Some("wr0ng-key")).server.clone(), &place).await;
-    assert_eq!(why, "it refuses the key (HTTP 401 Unauthorized)");
+    assert_eq!(why, "it rejects the key (HTTP 401 Unauthorized)");
     let why = refused(http(&["moved"], Some("k3y")).server.clone(), &place).await;
     assert!(why.contains("307") && why.contains("not followed"), "{why}");
     let why = refused(http(&["broken"], None).server.clone(), &place).await;
@@ -221,7 +252,7 @@ async fn lists_are_bounded() {
     assert!(servers.notices.is_empty());
     let servers = open(&stdio(folder.path(), &["many=9000"]), &place).await;
     assert_eq!(servers.tools.len(), 5000);
-    let left = ["MCP server test: left out: all after the first 5000 that it lists"];
+    let left = ["MCP server test: left out: all after its first 5000 tools"];
     assert_eq!(servers.notices, left);
     let servers = open(&stdio(folder.path(), &["endless"]), &place).await;
     assert_eq!(servers.tools.len(), 12);
@@ -230,7 +261,7 @@ async fn lists_are_bounded() {
     assert_eq!((servers.tools.len(), servers.notices.len()), (12, 5));
     assert!(servers.notices[0].contains("lists echo twice"), "{:?}", servers.notices);
     assert!(servers.notices[4].contains("6 more"), "{:?}", servers.notices);
-    // One tool without a schema costs no other, and can be called itself.
+    // A tool without a schema does not affect the others, and can be called.
     let servers = open(&stdio(folder.path(), &["schemaless"]), &place).await;
     assert_eq!((servers.tools.len(), servers.notices.len()), (13, 0));
     assert_eq!(call(&servers, &place, "echo", json!({"text": "hi"})).await.text, "hi");
@@ -245,14 +276,18 @@ async fn a_server_that_dies_in_a_call_leaves_its_outcome_unknown() {
     let file = folder.path().join("died");
     let done = call(&servers, &place, "die", json!({"file": file})).await;
     assert_eq!(done.outcome, Outcome::Unknown);
-    let told = "nobody knows what it did: it ended with exit code 3; its last words: I fall";
+    let told = "its outcome is unknown: it ended with exit code 3; its last words: I fall";
     assert!(done.text.ends_with(told), "{}", done.text);
-    // It is not started again, and later calls say so.
+    // It is not restarted, and later calls say so.
     fs::remove_file(&file).unwrap();
     for own in ["die", "echo"] {
         let done = call(&servers, &place, own, json!({"file": file})).await;
         assert_eq!(done.outcome, Outcome::Failed);
-        assert!(done.text.contains("cannot be asked: it ended with exit code 3"), "{}", done.text);
+        assert!(
+            done.text.contains("cannot be reached: it ended with exit code 3"),
+            "{}",
+            done.text
+        );
     }
     assert!(!file.exists());
     servers.close().await;
@@ -270,7 +305,7 @@ async fn a_message_that_is_too_long_ends_the_connection_and_says_so() {
         let servers = open(&behind.server, &place).await;
         let done = call(&servers, &place, "huge", json!({})).await;
         assert_eq!(done.outcome, Outcome::Unknown, "{done:?}");
-        // Each call over HTTP has a connection of its own.
+        // Each HTTP call has its own connection.
         let done = call(&servers, &place, "echo", json!({"text": "still here"})).await;
         assert_eq!(done.text, "still here");
     }
@@ -281,11 +316,11 @@ async fn what_an_address_fails_at_is_told_apart() {
     let (_folder, place) = workspace();
     let behind = http(&["falters"], None);
     let servers = open(&behind.server, &place).await;
-    // It was asked, and what stands between us fell over.
+    // The request was sent, and the connection broke.
     let done = call(&servers, &place, "fail", json!({})).await;
     assert_eq!(done.outcome, Outcome::Unknown);
     assert!(done.text.contains("HTTP 502"), "{}", done.text);
-    // It cannot be asked at all.
+    // The server cannot be reached at all.
     drop(behind);
     let done = call(&servers, &place, "fail", json!({})).await;
     assert_eq!(done.outcome, Outcome::Failed);
@@ -293,7 +328,7 @@ async fn what_an_address_fails_at_is_told_apart() {
     servers.close().await;
 }
 
-/// A call that has begun and has no end.
+/// A call that never ends, with its start and cancel files.
 fn waiting(folder: &Path) -> (Value, PathBuf, PathBuf) {
     let (begun, cancelled) = (folder.join("begun"), folder.join("cancelled"));
     let _ = fs::remove_file(&begun);
@@ -314,7 +349,7 @@ async fn a_call_that_nobody_waits_for_is_cancelled() {
             done = called.run(&arguments, &place) => panic!("it ended: {done:?}"),
             () = begins => {}
         }
-        // The run ends at once, and the server is told all the same.
+        // The run ends at once, and the server still receives the cancellation.
         timeout(PATIENCE, servers.close()).await.unwrap();
         until("the call is cancelled", || cancelled.exists()).await;
     }
@@ -328,9 +363,9 @@ async fn a_call_that_takes_too_long_is_cancelled() {
     let servers = open(&server, &place).await;
     let done = call(&servers, &place, "wait", arguments).await;
     assert_eq!(done.outcome, Outcome::TimedOut);
-    assert_eq!(done.text, "cancelled after 1 s: it took too long");
+    assert_eq!(done.text, "cancelled after 1 s: the call took too long");
     until("the call is cancelled", || cancelled.exists()).await;
-    // The server goes on.
+    // The server still works.
     let done = call(&servers, &place, "echo", json!({"text": "still here"})).await;
     assert_eq!(done.text, "still here");
 }
@@ -363,7 +398,7 @@ async fn a_program_that_reads_no_more_ends_with_the_run() {
         let servers =
             open(&Server { timeout: Some(Duration::from_secs(1)), ..server }, &place).await;
         let process = numbers(&folder.path().join("pids"), 1).await[0];
-        // More than all the pipes on the way hold.
+        // More than all the pipes together can buffer.
         let long = json!({"text": "x".repeat(1 << 20)});
         for _ in 0..2 {
             let done = call(&servers, &place, "echo", long.clone()).await;

@@ -1,4 +1,4 @@
-//! Answers that are neither a success nor a plain failure, and servers with habits of their own.
+//! Answers that are neither a success nor a plain failure, and servers with unusual habits.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -23,7 +23,7 @@ const QUICK: Patience = Patience {
     seed: 7,
 };
 
-/// A stream of these events, as both protocols write them.
+/// A stream of these events, valid in both protocols.
 fn events(events: &[Value]) -> Raw {
     let event = |event: &Value| match event["type"].as_str() {
         Some(name) => format!("event: {name}\ndata: {event}\n\n"),
@@ -33,7 +33,7 @@ fn events(events: &[Value]) -> Raw {
     Reply::raw(200, body).header("content-type", "text/event-stream")
 }
 
-/// A stream of OpenAI's: these deltas, and why it ends.
+/// An OpenAI stream of these deltas, with a finish reason.
 fn openai(deltas: &[Value], finish: &str) -> Raw {
     let chunk = |delta: &Value, finish: Value| json!({"id": "chatcmpl-1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]});
     let mut chunks: Vec<Value> = deltas.iter().map(|it| chunk(it, Value::Null)).collect();
@@ -43,7 +43,7 @@ fn openai(deltas: &[Value], finish: &str) -> Raw {
     raw
 }
 
-/// A stream of Anthropic's: these blocks, each with its deltas, and why it ends.
+/// An Anthropic stream of these blocks and their deltas, with a stop reason.
 fn anthropic(blocks: &[(Value, Vec<Value>)], stop: &Value) -> Raw {
     let mut all = vec![json!({"type": "message_start", "message": {
         "id": "msg_1", "role": "assistant", "content": [], "usage": {"input_tokens": 7, "output_tokens": 1},
@@ -64,7 +64,7 @@ fn said(text: &str) -> (Value, Vec<Value>) {
     (json!({"type": "text", "text": ""}), vec![json!({"type": "text_delta", "text": text})])
 }
 
-/// A stream that says this and ends so, in a protocol's words.
+/// A stream of a protocol with this text and this end.
 fn ending(protocol: Protocol, text: &str, word: &str) -> Raw {
     match protocol {
         Protocol::OpenAi => openai(&[json!({"content": text})], word),
@@ -108,7 +108,7 @@ async fn a_paused_turn_goes_on_with_what_was_said() {
     assert_eq!(answer.usage, Some(Usage { input: 14, output: 10, ..Usage::default() }));
     assert_eq!(answer.message.calls().count(), 0, "a server's tool is not ours to run");
 
-    // What the server did goes back as it came, in its place.
+    // Blocks of the server's own tools go back unchanged, in their place.
     let mut searched = search;
     searched["input"] = json!({"query": "owls"});
     let again = &strict.asked()[1].body["messages"];
@@ -122,7 +122,7 @@ async fn a_paused_turn_goes_on_with_what_was_said() {
     assert_eq!(strict.rejected(), 0);
 }
 
-/// Streams that refuse, and what is said in each.
+/// Streams that refuse, with the text in each.
 fn refusals() -> Vec<(Protocol, Raw, &'static str)> {
     let field = [json!({"refusal": "I can't help "}), json!({"refusal": "with that."})];
     let why = json!({"stop_reason": "refusal",
@@ -243,7 +243,7 @@ async fn what_a_server_says_in_place_of_an_answers_pieces_is_quoted() {
         assert!(error.what.ends_with(says), "{error}");
         assert_eq!(error.fault, fault, "{error}");
     }
-    // An answer that comes all the same is one.
+    // An answer despite the odd end is still an answer.
     let strict = strict().await;
     let mut raw = events(&[json!({"message": "The model is loaded first."})]);
     raw.body.push_str(&openai(&[json!({"content": "Hello."})], "stop").body);
@@ -271,7 +271,7 @@ async fn a_byte_order_mark_is_no_part_of_an_answer() {
     }
 }
 
-/// How often a server is asked that answers so each time, and its last fault.
+/// How often a server with this answer is asked, and its last fault.
 async fn asked(reply: impl Into<Reply>) -> (usize, Fault) {
     let strict = strict().await;
     let reply = reply.into();
@@ -381,7 +381,7 @@ fn openai_text(text: &str) -> [Value; 1] {
     [json!({"content": text})]
 }
 
-/// A port of this machine on which nothing listens.
+/// A port of this machine without a listener.
 async fn silent_port() -> u16 {
     let listener = tokio::net::TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     listener.local_addr().unwrap().port()
@@ -417,7 +417,7 @@ async fn a_local_server_that_does_not_run_fails_at_once_and_says_where() {
 async fn a_far_server_that_cannot_be_reached_is_asked_again() {
     let strict = strict().await;
     let port = silent_port().await;
-    // A name that is not this machine's, by way of a proxy that does not run: no network is needed.
+    // A host name behind a proxy that does not run, so no network is needed.
     let endpoint = Endpoint {
         base_url: Some("http://model.example/v1".to_owned()),
         proxy: Some(format!("http://127.0.0.1:{port}")),

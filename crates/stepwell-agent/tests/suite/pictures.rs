@@ -1,4 +1,4 @@
-//! Pictures that some vendor refuses: the rest of the conversation is sent nevertheless.
+//! Pictures that some vendors refuse: the rest of the conversation is still sent.
 
 use serde_json::json;
 use stepwell::Message;
@@ -22,7 +22,7 @@ fn image(media_type: &str, data: &str) -> Image {
     Image { media_type: media_type.to_owned(), data: data.to_owned(), opaque: None }
 }
 
-/// A conversation that shows all of them, twice, and one picture under a wrong name.
+/// A conversation with all of them, twice, and one picture with a wrong type.
 fn conversation() -> Vec<Message> {
     let pictures = || REFUSED.map(|(media_type, data)| image(media_type, data));
     let mut first = user();

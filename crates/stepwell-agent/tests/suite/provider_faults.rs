@@ -1,5 +1,5 @@
-//! What goes wrong between a model's provider and us: told apart, tried again or not, and silent
-//! about secrets.
+//! Failures between a provider and the run: classified, retried or not, and without secrets in
+//! their texts.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -107,12 +107,12 @@ async fn a_half_stream_is_never_an_answer() {
                     Err(error) => {
                         let passing = [Fault::Truncated, Fault::Unavailable];
                         assert!(passing.contains(&error.fault), "{ending:?}: {error}");
-                        // A connection that breaks may take with it what was sent last.
+                        // A broken connection may lose the last bytes that were sent.
                         let behind =
                             whole_after.is_some() && !matches!(ending, Ending::BrokenAfter(_));
                         assert!(!behind, "{ending:?} failed behind the end: {error}");
                     }
-                    // The end itself was sent: what breaks behind it is of no matter.
+                    // The end was sent, so a break after it does not matter.
                     Ok(answer) => {
                         assert_eq!(answer.message.calls().next().unwrap().arguments, "{}");
                         assert_eq!(answer.usage.unwrap().total(), 18);
@@ -215,7 +215,7 @@ async fn passing_faults_are_asked_again_until_a_whole_answer_comes() {
     }
 }
 
-/// Answers with its faults in turn, the last one for ever.
+/// Fails with these faults in turn, and repeats the last one.
 #[derive(Debug)]
 struct Failing(Mutex<VecDeque<Fault>>);
 

@@ -1,4 +1,4 @@
-//! Providers on the wire, against a server that rejects what the vendors reject.
+//! Providers over HTTP, against a server that rejects what the vendors reject.
 
 use std::time::Duration;
 
@@ -128,7 +128,7 @@ async fn what_is_no_stream_is_named_as_what_it_is() {
         for (is, is_not) in [("with a web page", "one piece"), ("in one piece", "web page")] {
             let error = ask(&provider, &[user()]).await.unwrap_err();
             assert_eq!(error.fault, Fault::Refused, "{error}");
-            assert!(error.what.contains("not with a stream of events"), "{error}");
+            assert!(error.what.contains("instead of an event stream"), "{error}");
             assert!(error.what.contains(is) && !error.what.contains(is_not), "{error}");
         }
         assert_eq!(strict.asked().len(), 2);
@@ -400,7 +400,7 @@ async fn an_answer_names_the_providers_response_and_says_why_it_ended() {
             let call = answer.message.call.unwrap();
             assert_eq!(call.response_id.as_deref(), Some(id));
             assert_eq!(call.finish_reason.as_deref(), Some(reason));
-            // That it begins is told, also if it only calls.
+            // The beginning is reported even if the answer only makes calls.
             assert_eq!(told.contains(&Delta::Call), reason == calls, "{told:?}");
         }
     }

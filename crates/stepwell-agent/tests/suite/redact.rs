@@ -1,12 +1,12 @@
-//! Secrets are taken out, and nothing else is.
+//! Redaction removes secrets and nothing else.
 
 use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
 use stepwell::Message;
+use stepwell::log::{RedactMessages as _, Redactor};
 use stepwell::model::{Image, Opaque, Part, Role, Text, ToolResult};
-use stepwell_agent::redact::{RedactMessages as _, Redactor};
 
 const GIVEN: &str = "my-own-gateway-key-17";
 
@@ -16,8 +16,7 @@ fn redactor() -> &'static Redactor {
     &REDACTOR
 }
 
-/// Characters of a token, from all of what one is made of. Put together here, so that no
-/// file of ours holds one.
+/// Characters of a token. Built at run time, so that this file contains no secret.
 fn token(len: usize) -> String {
     "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zZ".chars().cycle().take(len).collect()
 }
@@ -31,7 +30,7 @@ fn key_block() -> String {
     format!("-----BEGIN RSA PRIVATE KEY-----\n{line}\n{line}\nAbc=\n-----END RSA PRIVATE KEY-----")
 }
 
-/// Each rule with a text before, the secret, and a text behind.
+/// Each rule with a text before the secret, the secret, and a text after it.
 fn planted() -> Vec<(&'static str, &'static str, String, &'static str)> {
     let upper = "ABCDEFGH23456789";
     vec![
@@ -148,14 +147,14 @@ fn lines_from_the_middle_of_a_private_key_are_taken_out() {
         assert!(redacted.contains("[redacted:key-lines]"), "{redacted}");
         assert!(lines.iter().all(|line| !redacted.contains(&line[..32])), "{redacted}");
     }
-    // What looks like it and is public, or a column of digests.
+    // Public texts and digests that look like secrets.
     let certificate =
         format!("-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n", lines.join("\n"));
     let digests = format!("{0}\n{0}\n", "0123456789abcdef".repeat(4));
     for innocent in [certificate.as_str(), &digests, &lines[0]] {
         assert_eq!(redactor.redact(innocent), innocent);
     }
-    // In a whole file a key has its beginning: this is something else.
+    // In a whole file a key has a beginning, so this is not a key.
     assert_eq!(redactor.holds_secret(lines.join("\n").as_bytes()), None);
 }
 
@@ -180,7 +179,7 @@ fn a_secret_beside_another_is_taken_out_too() {
     for (_, _, one, _) in &secrets[..24] {
         for (_, _, other, _) in &secrets[..24] {
             if one.len() == 40 || other.len() == 40 {
-                continue; // an AWS secret is one only by the words in front of it
+                continue; // an AWS secret is only recognised by the words in front of it
             }
             let text = redactor.redact(&format!("{one}{other}")).into_owned();
             assert!(!text.contains(one.as_str()) && !text.contains(other.as_str()), "{text}");
@@ -209,7 +208,7 @@ fn arguments_stay_json_and_the_rest_of_them_stays_as_it_was() {
     assert_eq!(text, "{\"password\":\"[redacted:assigned-secret]\",\"n\":1}");
     let (text, _) = redacted(&format!("{{\"k\":\"{}\"}}", key_block().replace('\n', "\\n")));
     assert_eq!(text, "{\"k\":\"[redacted:private-key]\"}");
-    // A character that ends a value elsewhere does not make a secret of what is none.
+    // A character that ends a value elsewhere must not turn a harmless text into a secret.
     let (_, changed) = redacted("{\"a\":\"password=\\\\-A+_AA0\"}");
     assert!(!changed);
     let (text, _) = redacted(&format!("{{\"half\": \"ghp_{}", token(36)));
@@ -238,7 +237,7 @@ fn every_part_of_a_message_is_redacted() {
     assert!(!json.contains(&secret), "{json}");
     let expected = [
         Part::Text(signed("[redacted:github-token]")),
-        // Its signature would vouch for another thought.
+        // Its signature would belong to another thought.
         Part::Thinking(Text { text: "[redacted:github-token]".to_owned(), opaque: None }),
         Part::Thinking(signed("nothing")),
         Part::text("x"),
@@ -259,7 +258,7 @@ fn a_debug_print_does_not_tell_the_keys() {
 fn a_secret_behind_very_many_openings_of_others_is_found() {
     let redactor = redactor();
     for piece in ["password=", "secret=\"secret:", "://a:", "-----BEGIN PRIVATE KEY-----", "eyJ"] {
-        // Were each opening looked for up to the end, this would take hours.
+        // Searching from each opening to the end would take hours.
         let text = format!("{} {GIVEN}", piece.repeat(20_000));
         assert!(!redactor.redact(&text).contains(GIVEN), "{piece}");
     }
@@ -309,7 +308,7 @@ fn text() -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// Secrets that are known by their shape, whatever stands around them.
+/// Secrets that are recognised by their shape, in any surroundings.
 fn shaped() -> Vec<String> {
     let by_shape = |rule: &str| {
         !["aws-secret-key", "authorization", "url-password", "assigned-secret", "twilio-key"]

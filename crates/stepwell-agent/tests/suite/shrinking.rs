@@ -1,4 +1,4 @@
-//! Runs whose conversation grows: they go on, and what they were told not to forget is there.
+//! Runs with a growing conversation: they continue, and keep what must not be forgotten.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use stepwell::log::Redactor;
 use stepwell::model::{Compacted, Edited, Money, Phase, PhaseSet, Role};
 use stepwell::store::Span;
 use stepwell::{Event, Lane, Message, Recorded, Session, Status, Stepwell, StopReason};
@@ -18,7 +19,6 @@ use stepwell_agent::price::Cost;
 use stepwell_agent::provider::remote::{Endpoint, Key, Protocol, Remote};
 use stepwell_agent::provider::script::{Script, Scripted};
 use stepwell_agent::provider::{Answer, CallError, Delta, Fault, Provider, Purpose, Request};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{Ended, EventSink, FrontEnd, Keeping, Run, RunEvent, Setup, Shrunk};
 use stepwell_agent::tool::{self, ToolEnv};
 use stepwell_strict::{Say, Strict};
@@ -26,10 +26,10 @@ use stepwell_testkit::model::{Moment, Watched};
 
 const GOAL: &str = "Read every file in turn; the goal, word for word: halcyon 7.";
 
-/// A model that looks at what it is asked before it answers.
+/// A model that checks its requests before it answers.
 struct Witness {
     script: Script,
-    /// What every request must hold, besides the goal.
+    /// Texts that every request must contain, besides the original one.
     must_hold: Mutex<Vec<String>>,
     /// The largest request, at four bytes a token.
     largest: AtomicU64,
@@ -78,7 +78,7 @@ impl Witness {
     }
 }
 
-/// Notes how often the conversation shrank, and why.
+/// Collects the compactions with their reasons.
 #[derive(Clone, Default)]
 struct Notes(Arc<Mutex<Vec<(Compacted, Why)>>>);
 
@@ -97,7 +97,7 @@ impl Notes {
     }
 }
 
-/// A place to run in.
+/// A folder to run in.
 struct Workshop {
     folder: tempfile::TempDir,
     well: Stepwell,
@@ -158,7 +158,7 @@ impl Workshop {
     }
 }
 
-/// So many steps that read a file, then the end.
+/// This many steps that read a file, then the end.
 fn steps(n: usize, front: &str) -> String {
     let mut script = format!("{front}answers:\n");
     for n in 1..=n {
@@ -185,7 +185,7 @@ fn events(session: &Session) -> Vec<Recorded> {
 }
 
 fn is_truncated(session: &Session) -> bool {
-    session.info().unwrap().head.metadata.get("truncated") == Some(&true.into())
+    session.info().unwrap().head.facts.truncated == Some(true)
 }
 
 #[tokio::test]
@@ -220,7 +220,7 @@ async fn a_run_of_a_thousand_steps_stays_in_its_context_and_forgets_nothing_pinn
         assert!(compacted.tokens_after < compacted.tokens_before, "{compacted:?}");
     }
     assert!(!is_truncated(&session));
-    // What the log shows is what the model was shown.
+    // The log's view equals the model's last conversation.
     let view = session.view(&Lane::main()).unwrap();
     assert!(view.messages.len() < 100);
     assert!(view.messages.iter().any(|shown| shown.message.text() == fact));
@@ -263,7 +263,7 @@ async fn a_provider_that_says_no_is_asked_again_with_less() {
     let place = place();
     let model = Witness::new(&steps(20, "context: 3000\n"));
     let mut setup = place.setup(&model, Policy::default());
-    // Nobody told the run how much fits.
+    // The context length is unknown to the run.
     setup.context.length = None;
     let mut session = place.session();
     let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
@@ -271,7 +271,7 @@ async fn a_provider_that_says_no_is_asked_again_with_less() {
     assert!(model.refused.load(Ordering::SeqCst) >= 1);
     assert!(notes.all().iter().all(|(_, why)| *why == Why::Refused));
     assert_eq!(session.info().unwrap().head.errors, 0);
-    // Without leave to shrink it stops, as it always did.
+    // Without automatic compaction the run stops.
     let model = Witness::new(&steps(20, "context: 3000\n"));
     let mut setup = place.setup(&model, Policy { auto: false, ..Policy::default() });
     setup.context.length = None;
@@ -293,7 +293,7 @@ async fn what_is_protected_and_does_not_fit_stops_the_run() {
     assert_eq!(session.info().unwrap().head.errors, 1);
 }
 
-/// Runs twelve steps in a small context with one summary of a script.
+/// Runs twelve steps in a small context with one scripted summary.
 async fn summarised(line: &str) -> (Session, Ended, Vec<(Compacted, Why)>) {
     let place = place();
     let front =
@@ -322,7 +322,7 @@ async fn a_summary_stands_in_for_what_goes_and_is_paid_for() {
     let spent = session.info().unwrap().head.spent;
     assert_eq!(spent.cost, "0.0045".parse::<Money>().unwrap());
     assert!(!is_truncated(&session));
-    // A later summary keeps what this one held.
+    // A later summary keeps the content of this one.
     let (last, _) = notes.last().unwrap();
     assert!(notes.len() > 1 && last.summary.as_deref().unwrap().contains("- notes.txt: read"));
 }
@@ -349,7 +349,7 @@ async fn without_a_summary_worth_having_old_messages_are_left_out_and_it_says_so
         assert_eq!(first.summary, None);
         assert!(first.tokens_after < first.tokens_before);
         assert!(is_truncated(&session), "{fault}");
-        // What was said in vain was paid all the same.
+        // A rejected summary was paid for, too.
         assert_eq!(first.usage.is_some(), !line.contains("fail"), "{fault}");
     }
 }
@@ -384,7 +384,7 @@ async fn truncation_shows_the_last_messages_and_asks_nobody() {
     let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
     assert_eq!(ended.status, Status::Success);
     assert_eq!(model.summaries.load(Ordering::SeqCst), 0);
-    // 51 messages become the goal and the last 30; then 20 more come.
+    // 51 messages become the original request and the last 30; then 20 more come.
     assert_eq!(notes.all().len(), 4);
     for (compacted, why) in &notes.all() {
         assert_eq!((*why, &compacted.summary, &compacted.fault), (Why::Long, &None, &None));
@@ -430,7 +430,7 @@ async fn a_run_that_shrank_is_replayed_by_its_record() {
     let mut second = place.session();
     let (ended, replayed) = drive(&mut second, &place.setup(&again, policy), Some(GOAL)).await;
     assert_eq!((ended.status, &*ended.output), (Status::Success, "Done."));
-    // At the same answers, with the same summaries or the same lack of one.
+    // Compactions happen at the same answers, with the same summaries or the same lack of one.
     let told = |session: &Session| -> Vec<(usize, bool)> {
         let mut answers = 0;
         let mut shrank = Vec::new();
@@ -462,7 +462,7 @@ async fn a_summary_is_written_without_secrets_and_shown_with_them() {
     let (ended, notes) = drive(&mut session, &setup, Some(GOAL)).await;
     assert_eq!(ended.status, Status::Success);
     assert!(notes.all()[0].0.summary.as_deref().unwrap().contains(key));
-    // The second summary was made of the first, whose secret was still known.
+    // The second summary was made from the first, unredacted one.
     assert!(notes.all()[1].0.summary.as_deref().unwrap().contains(key));
     let log = serde_json::to_string(&events(&session)).unwrap();
     assert!(!log.contains(key) && log.contains("the key is [redacted:"));
@@ -475,7 +475,7 @@ async fn what_a_provider_counts_is_learned() {
     let setup = place.setup(&Witness::new(&script), Policy::default());
     let (ended, _) = drive(&mut place.session(), &setup, Some(GOAL)).await;
     assert!(ended.calibration.factor() > 1.2, "{:?}", ended.calibration);
-    // What reports nothing teaches nothing.
+    // A provider without usage teaches nothing.
     let setup = place.setup(&Witness::new(&steps(12, "")), Policy::default());
     let (ended, _) = drive(&mut place.session(), &setup, Some(GOAL)).await;
     assert_eq!(ended.calibration, Calibration::default());
@@ -541,11 +541,12 @@ async fn a_wish_that_is_interrupted_changes_nothing() {
     assert_eq!(events(&session), before);
 }
 
-/// Both vendors, behind a server that rejects what they reject and counts by itself.
+/// Both vendors' protocols, against a server that rejects what they reject and counts tokens
+/// itself.
 #[tokio::test]
 async fn real_protocols_take_every_conversation_that_shrank() {
     let both = [Protocol::OpenAi, Protocol::Anthropic];
-    // Told how much fits, or finding out when they are refused.
+    // With a known context length, or learning it from refusals.
     let cases = both.into_iter().flat_map(|protocol| [(protocol, Some(6_000)), (protocol, None)]);
     for (protocol, length) in cases {
         let place = place();
@@ -554,7 +555,7 @@ async fn real_protocols_take_every_conversation_that_shrank() {
         let answers = AtomicUsize::new(0);
         strict.answer_with(move |asked| {
             if asked.text.contains("Summarise it in at most") {
-                // What is sent once is not worth a cache.
+                // A request that is sent once is not cached.
                 assert!(!asked.text.contains("cache_control"));
                 return Say::text("## Goal\n- read\n## Done\n- some of it").into();
             }

@@ -1,5 +1,5 @@
-//! Killed at every append, before and after each call of the model, each tool and each step of
-//! git's, in a run and in its subagents': taken up again, it ends as if nothing had happened.
+//! A run with subagents, killed at every append, and before and after each call of the model, each
+//! tool and each git command: after a resume it ends as if nothing had happened.
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
@@ -44,9 +44,9 @@ answers:
   - {text: Looked., usage: {input: 600, output: 6}}
 ";
 
-/// A git that ends the process that called it, before or after its Nth call. It gets none of
-/// the runner's variables, so what it needs is written into it. Looking at the configuration
-/// changes nothing and does not count.
+/// A git that kills its calling process before or after its Nth call. The runner's variables do not
+/// reach it, so its parameters are written into it. Reading the configuration changes nothing and
+/// does not count.
 fn killing_git(count: &Path, path: &str, kill: &str) -> String {
     format!(
         r#"#!/bin/sh
@@ -65,7 +65,7 @@ exit $code
     )
 }
 
-/// Where everything lies.
+/// The folders of a test.
 struct Bench {
     top: PathBuf,
     path: String,
@@ -99,7 +99,7 @@ impl Bench {
         root
     }
 
-    /// Runs until it ends or dies there.
+    /// Runs until the end, or until the process dies at the given point.
     fn run(&self, root: &Path, kind: &str, n: usize) -> Option<i32> {
         let mut command = Command::new(RUNNER);
         command.arg(root).arg(self.top.join("parent.yaml"));
@@ -134,11 +134,11 @@ fn git(root: &Path, args: &[&str]) -> String {
 /// What a finished run shows.
 #[derive(Debug, PartialEq)]
 struct Seen {
-    /// Each session: its task, what it spent, its answers and its steps.
+    /// Each session: its task, cost, answers and steps.
     sessions: Vec<(String, Money, usize, u64)>,
-    /// What the run's model was told of its calls, without names.
+    /// The results that the run's model received, without ids.
     told: Vec<String>,
-    /// Calls whose outcome nobody knows.
+    /// Calls with an unknown outcome.
     unknown: usize,
     log: String,
     commits: usize,
@@ -171,7 +171,7 @@ fn look(root: &Path) -> Seen {
         sessions.push((head.task.clone(), head.spent.cost, of(Role::Assistant).len(), head.steps));
     }
     assert_eq!(std::fs::read_to_string(root.join("a.txt")).unwrap(), "changed");
-    // Nothing is left of the worktree, and nothing is half merged.
+    // No worktree is left, and nothing is half merged.
     assert_eq!(git(root, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(git(root, &["branch", "--list", "stepwell/*"]), "");
     assert_eq!(git(root, &["status", "--porcelain"]), "");
@@ -201,19 +201,19 @@ fn a_run_that_is_killed_anywhere_in_its_subagents_ends_as_one_that_was_not() {
         for n in 1.. {
             let root = bench.workspace(&format!("{kind}-{n}"));
             if bench.run(&root, kind, n).is_some() {
-                // It was over before it came to that.
+                // The run ended before that point.
                 break;
             }
             killed += 1;
             assert_eq!(bench.run(&root, "never", 0), Some(0), "{kind} {n}");
             let seen = look(&root);
-            // One session for each call, and each answer there and paid for once.
+            // One session for each call, and each answer present and paid for once.
             assert_eq!(seen.sessions, expected.sessions, "{kind} {n}");
             assert_eq!(seen.commits, expected.commits, "{kind} {n}");
             if seen.unknown == 0 {
                 assert_eq!(seen, expected, "{kind} {n}");
             } else {
-                // A command that was cut off ran once or not at all, never twice.
+                // An interrupted command ran once or not at all, never twice.
                 assert!(seen.unknown == 1 && seen.log.lines().count() <= 1, "{kind} {n}: {seen:?}");
             }
             std::fs::remove_dir_all(&root).unwrap();

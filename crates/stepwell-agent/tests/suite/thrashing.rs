@@ -1,4 +1,4 @@
-//! How often a conversation is compacted while it grows: a simulation without a model.
+//! How often a growing conversation is compacted: a simulation without a model.
 
 use stepwell::Seq;
 use stepwell::log::MessageOrigin;
@@ -9,7 +9,7 @@ use stepwell_agent::context::tokens::Calibration;
 use stepwell_agent::context::window::Entry;
 use stepwell_agent::context::{Context, Policy, Seen};
 
-/// Tokens of the instructions and tools, of what the user asked for, and of one step.
+/// Tokens of the instructions and tools, of the original request, and of one step.
 const FIXED: u64 = 2_500;
 const TASK: u64 = 200;
 const STEP: u64 = 450;
@@ -19,8 +19,8 @@ fn entry(seq: u64, made: MessageOrigin, role: Role, tokens: u64) -> Entry {
     Entry { seq, place: seq, made, role, calls, answers, tokens }
 }
 
-/// How often a run of so many steps is compacted in a context of so many tokens, and how much of
-/// the context stays free for the next answer at the least.
+/// How often a run of this many steps is compacted in a context of this many tokens, and the least
+/// free context for the next answer.
 fn compactions(steps: u64, length: u64) -> (u64, u64) {
     let context = Context { length: Some(length), ..Context::default() };
     let (policy, calibration) = (Policy::default(), Calibration::default());
@@ -64,7 +64,7 @@ fn compactions(steps: u64, length: u64) -> (u64, u64) {
 
 #[test]
 fn a_compaction_leaves_half_so_that_the_next_is_far_off() {
-    // Each frees about half of a limit that is half of the context.
+    // Each compaction frees about half of a limit that is half of the context.
     for (length, most) in [(24_000, 22), (32_000, 16), (128_000, 1), (200_000, 0)] {
         let (count, free) = compactions(300, length);
         assert!(count <= most, "{count} compactions in 300 steps at {length}");

@@ -1,4 +1,4 @@
-//! The file tools: they stay in the workspace, and do what they said they would.
+//! The file tools: they stay in the workspace, and make the changes that they announce.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -68,7 +68,7 @@ impl Workspace {
     }
 }
 
-/// Every tool that takes a path, with arguments that would do something there.
+/// Every tool that takes a path, with arguments that would have an effect there.
 fn with_path(path: &str) -> Vec<(&'static str, Value)> {
     vec![
         ("read_file", json!({ "path": path })),
@@ -139,7 +139,7 @@ fn no_path_leaves_the_workspace_or_enters_our_own_folder() {
             }
         }
     }
-    // Following the link would make or read a file outside; deleting it deletes the link.
+    // Following the link would create or read a file outside; deleting it deletes only the link.
     for escape in ["dangling", "loop", "out", "own"] {
         for (name, arguments) in with_path(escape) {
             if name != "delete_file" {
@@ -186,7 +186,7 @@ fn our_own_folder_is_known_by_more_than_its_name() {
     fs::rename(workspace.path(".stepwell"), workspace.path("real")).unwrap();
     symlink("real", workspace.path(".stepwell")).unwrap();
     workspace.fails("read_file", &json!({ "path": "real/stepwell.db" }));
-    // What may not be read does not end a search of the rest.
+    // An unreadable file does not end the search of the others.
     let found = workspace.ok("search", &json!({ "pattern": "main|own" }));
     assert_eq!(found, "src/main.rs:1: fn main() {}\n\n[not read: 1 file]");
 }
@@ -268,7 +268,8 @@ fn a_file_is_replaced_whole_and_keeps_its_mode() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
     let mut reader = fs::File::open(&path).unwrap();
     workspace.ok("write_file", &json!({ "path": "src/main.rs", "content": "new" }));
-    // Whoever had it open still reads what it was: it was not written over.
+    // A reader that had the file open still reads the old content: the file was replaced, not
+    // overwritten.
     assert_eq!(std::io::read_to_string(&mut reader).unwrap(), "fn main() {}\n");
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o7777, 0o750);
     assert_eq!(fs::read_dir(workspace.path("src")).unwrap().count(), 1, "nothing is left beside");
@@ -277,10 +278,10 @@ fn a_file_is_replaced_whole_and_keeps_its_mode() {
 #[test]
 fn what_a_killed_write_left_is_taken_over_by_the_next() {
     let workspace = Workspace::new();
-    // A write that cannot end in a rename leaves nothing.
+    // A write that cannot end in a rename leaves nothing behind.
     fs::create_dir(workspace.path("taken")).unwrap();
     workspace.fails("write_file", &json!({ "path": "taken", "content": "x" }));
-    // The name of what is written beside is the same each time.
+    // The name of the temporary file is the same each time.
     let scratch = {
         let digest = Digest::of(b"main.rs").to_string();
         workspace.path("src").join(format!(".stepwell-new-{}", &digest[..16]))
@@ -408,7 +409,7 @@ fn listing_and_search_see_what_git_sees() {
         .ok("search", &json!({ "pattern": "NEEDLE", "ignore_case": true, "glob": "*.rs" }));
     assert_eq!(found, "src/lib.rs:1: needle\n");
     assert_eq!(workspace.ok("search", &json!({ "pattern": "outside" })), "[no line matches]");
-    // Who names an ignored folder wants it.
+    // An ignored folder that is named explicitly is searched.
     let found = workspace.ok("search", &json!({ "pattern": "needle", "path": "target" }));
     assert_eq!(found, "target/debug/a.rs:1: needle\n");
     let found = workspace.ok("search", &json!({ "pattern": "main", "path": "src/main.rs" }));
@@ -463,16 +464,16 @@ fn file_tools_do_not_change_what_git_runs() {
     {
         for (name, arguments) in changing(path) {
             let why = workspace.fails(name, &arguments);
-            assert!(why.contains("among git's own files"), "{name} {path}: {why}");
+            assert!(why.contains("one of git's own files"), "{name} {path}: {why}");
         }
         assert!(workspace.ok("read_file", &json!({ "path": path })).contains('o'));
     }
-    // Git takes a folder with these two for the part of a repository that belongs to a worktree.
+    // A folder with these two files looks to git like a worktree's part of a repository.
     workspace.ok("write_file", &json!({ "path": "part/commondir", "content": "../half" }));
     let made = [".git/hooks/pre-commit", ".GIT/config", "src/.git", "half/HEAD", "part/HEAD"];
     for path in made.into_iter().chain(["config"]) {
         let why = workspace.fails("write_file", &json!({ "path": path, "content": "x" }));
-        assert!(why.contains("among git's own files"), "{path}: {why}");
+        assert!(why.contains("one of git's own files"), "{path}: {why}");
     }
     assert_eq!(fs::read_to_string(workspace.path(".git/config")).unwrap(), "o");
     for path in [".gitignore", ".github/x.yml", "src/HEAD", "objects/x"] {
@@ -493,7 +494,7 @@ fn hooks_in_a_folder_that_the_repository_names_are_gits() {
     }
     assert!(!workspace.path("tools/hooks/pre-commit").exists());
     workspace.ok("write_file", &json!({ "path": "tools/build", "content": "x" }));
-    // A folder whose name is known is asked about instead, every time.
+    // A folder whose name is known needs an approval every time instead.
     fs::write(workspace.path(".git/config"), "[core]\n\thooksPath = .githooks\n").unwrap();
     workspace.ok("write_file", &json!({ "path": ".githooks/pre-commit", "content": "x" }));
 }

@@ -1,6 +1,6 @@
 //! A supervisor for the tests, and a process that runs a command under one and can be killed.
 //!
-//! `supervise WHAT…` supervises; `run ROOT LINE` runs the line by the tool, under `supervise`.
+//! `supervise WHAT…` supervises; `run ROOT LINE` runs the line through the tool, under `supervise`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,5 +1,5 @@
-//! A kept list of prices and context sizes: one file, made by `scripts/prices.py` from data sets
-//! that others keep, with their versions and the day on which it was made.
+//! A list of prices and context lengths: one file that `scripts/prices.py` makes from public data
+//! sets, with their versions and its date.
 
 use std::collections::BTreeMap;
 
@@ -12,21 +12,21 @@ use super::{Long, Models, Price};
 /// The list that ships.
 const SHIPPED: &str = include_str!("../../prices.json");
 
-/// A list. What it says of a provider's models is read when that is asked for.
+/// A list. A provider's models are parsed at first use.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct List {
-    /// What it is.
+    /// A description of the file.
     #[serde(rename = "about")]
     _about: String,
-    /// The day on which it was made.
+    /// The day on which the list was made.
     made: String,
-    /// The data sets that it was made from.
+    /// The data sets in it.
     sources: Vec<Source>,
     models: BTreeMap<String, Box<RawValue>>,
 }
 
-/// A data set that a list was made from.
+/// A data set in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Source {
@@ -34,19 +34,19 @@ pub struct Source {
     pub name: String,
     /// Its version.
     pub version: String,
-    /// What was taken from it.
+    /// What the list took from it.
     pub gives: String,
-    /// Its licence, and whose it is.
+    /// Its licence and copyright holder.
     pub licence: String,
 }
 
-/// A model as a list has it.
+/// A model in the file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Entry {
-    /// Sent, received, read from the cache, written to it.
+    /// Input, output, read from the cache, written to it.
     price: Vec<Option<Money>>,
-    /// The same for calls that send more than so many tokens.
+    /// The same for calls with more input tokens than a bound.
     #[serde(default)]
     over: Vec<Over>,
     context: Option<u64>,
@@ -63,7 +63,7 @@ impl List {
         serde_json::from_str(SHIPPED).expect("a test reads the list that ships")
     }
 
-    /// Reads a list, every line of it.
+    /// Parses a list completely.
     pub fn parse(text: &str) -> Result<Self, String> {
         let list: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         for (provider, models) in &list.models {
@@ -73,26 +73,27 @@ impl List {
         if dated { Ok(list) } else { Err(format!("made: {:?} is no day", list.made)) }
     }
 
-    /// The day on which it was made, such as `2026-11-16`.
+    /// The day on which the list was made, such as `2026-11-16`.
     #[must_use]
     pub fn made(&self) -> &str {
         &self.made
     }
 
-    /// The data sets that it was made from.
+    /// The data sets in it.
     #[must_use]
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
 
-    /// Everyone of whose models it says something.
+    /// The providers in it.
     pub fn providers(&self) -> impl Iterator<Item = &str> {
         self.models.keys().map(String::as_str)
     }
 
-    /// What it says of a provider's models.
+    /// The prices of a provider's models.
     pub(super) fn models(&self, provider: &str) -> Models {
-        // Whoever made the list read it whole; a line that cannot be read says nothing.
+        // The script that made the list checked every line; a line that cannot be parsed is
+        // ignored.
         let models = self.models.get(provider).and_then(|models| self.read(models).ok());
         models.unwrap_or_default()
     }

@@ -1,14 +1,14 @@
-//! What other programs call models, in the words of a list of prices: with a region or a vendor in
-//! front, a version or a date behind, under another name of the provider, or under none.
+//! Translates other programs' model names into the list's: with a region or vendor as prefix, a
+//! version or date as suffix, another name of the provider, or no provider.
 
-/// A model, as a list may have it.
+/// A possible name in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Name {
     pub(super) provider: String,
     pub(super) model: String,
 }
 
-/// Other words for a provider, each with the list's.
+/// Other names of providers, each with the list's.
 const PROVIDERS: &[(&str, &str)] = &[
     ("google", "gemini"),
     ("google_ai", "gemini"),
@@ -29,7 +29,7 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("mistralai", "mistral"),
 ];
 
-/// Whose models begin so.
+/// The vendors of model names with these prefixes.
 const VENDORS: &[(&str, &str)] = &[
     ("claude-", "anthropic"),
     ("gpt-", "openai"),
@@ -47,13 +47,13 @@ const VENDORS: &[(&str, &str)] = &[
     ("glm-", "zai"),
 ];
 
-/// Where a cloud runs a model, in front of its name.
+/// Cloud regions in front of a model's name.
 const REGIONS: [&str; 8] = ["us.", "us-gov.", "eu.", "apac.", "ap.", "jp.", "au.", "global."];
 
 /// Vendors as clouds write them, in front of a model's name.
 const IN_FRONT: [&str; 4] = ["anthropic.", "openai.", "mistral.", "deepseek."];
 
-/// The names that a list may have for a model of another program, the likeliest first.
+/// The possible names in the list for another program's model, the likeliest first.
 pub(super) fn names(provider: &str, model: &str) -> Vec<Name> {
     let mut all: Vec<Name> = Vec::new();
     let mut add = |provider: &str, model: &str| {
@@ -68,7 +68,7 @@ pub(super) fn names(provider: &str, model: &str) -> Vec<Name> {
     add(&whose, &lower);
     let (front, rest) = lower.split_once('/').unwrap_or(("", &lower));
     add(&word_for(front), rest);
-    // Behind the last slash is the model, whoever passes it on.
+    // The part after the last slash is the model, whatever gateway passes it on.
     let bare = bare(lower.rsplit('/').next().unwrap_or(&lower));
     add(&whose, bare);
     if let Some(vendor) = vendor(bare) {
@@ -77,25 +77,25 @@ pub(super) fn names(provider: &str, model: &str) -> Vec<Name> {
     all
 }
 
-/// Who makes the model of that name, if its beginning tells.
+/// The vendor of a model, by the beginning of its name.
 pub(super) fn vendor(model: &str) -> Option<&'static str> {
     VENDORS.iter().find(|(front, _)| model.starts_with(front)).map(|(_, vendor)| *vendor)
 }
 
-/// A provider in the list's words.
+/// The list's name of a provider.
 fn word_for(provider: &str) -> String {
     let word = provider.to_lowercase();
     let plain = word.replace('-', "_");
     PROVIDERS.iter().find(|(other, _)| *other == plain).map_or(word, |(_, own)| (*own).to_owned())
 }
 
-/// A model's name without what a cloud puts around it.
+/// A model's name without a cloud's prefixes and suffixes.
 fn bare(model: &str) -> &str {
     let after = |text, fronts: &[&str]| {
         fronts.iter().find_map(|front| str::strip_prefix(text, front)).unwrap_or(text)
     };
     let model = after(after(model, &REGIONS), &IN_FRONT);
-    // Such as `:0`, `:free` and `:latest`.
+    // Suffixes such as `:0`, `:free` and `:latest`.
     let model = model.split_once(':').map_or(model, |(front, _)| front);
     let version = model.rsplit_once("-v");
     let is_version = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
@@ -140,7 +140,7 @@ mod tests {
         {
             assert_eq!(input(provider, model), None, "{provider} {model}");
         }
-        // A call is paid by the name that it was made under: nothing is guessed there.
+        // Real calls are priced by their exact name; nothing is guessed.
         assert_eq!(prices.cost("litellm", "claude-sonnet-4", &usage), None);
     }
 }

@@ -2,6 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::Value;
+use stepwell::log::RedactMessages as _;
 use stepwell::model::{Driver, IdFormat, Phase, PhaseSet};
 use stepwell::sessions::ResumeDecision;
 use stepwell::sessions::lifecycle::{
@@ -11,7 +12,6 @@ use stepwell::sqlite::Access;
 use stepwell::store::query::{Filter, Query};
 use stepwell::upkeep::Policy;
 use stepwell::{Error, Message, SessionId, Stepwell};
-use stepwell_agent::redact::RedactMessages as _;
 use stepwell_terminal::When;
 use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{ago, indented, one_line, word};
@@ -168,7 +168,7 @@ const SPEAKERS: &[(&str, Speaker)] =
 fn turns_of_stdin(usual: Option<Speaker>) -> Result<Vec<Message>> {
     lifecycle::read_turns(std::io::stdin().lock(), usual).map_err(|error| match error {
         NoTurns::Line { line, why } => {
-            let message = format!("line {line} of stdin is no turn: {why}");
+            let message = format!("line {line} of stdin is not a turn: {why}");
             Failure::new(Exit::Usage, message).hint(r#"{"role": "user", "text": "…"}"#)
         }
         NoTurns::None => Failure::new(Exit::Usage, error),
@@ -256,7 +256,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         Action::ShouldResume { session } => should_resume(session, app),
         Action::Finalize { session, outcome, summary, error } => {
             let (well, id) = app.workspace.open_session(session, Access::Write)?;
-            let said = Said { metadata: lifecycle::summary(summary.clone()), error: error.clone() };
+            let said = Said { summary: summary.clone(), error: error.clone(), ..Said::default() };
             if let Finalized::Otherwise(phase) = lifecycle::finalize(&well, &id, *outcome, said)? {
                 return Err(lifecycle::is_final(&id, phase).into());
             }

@@ -1,15 +1,16 @@
 use std::sync::Arc;
 
 use stepwell::model::Mode;
+use stepwell_runtime::detached::Launcher;
 use stepwell_runtime::{Runtime, ToldOnce};
 use stepwell_terminal::{Paint, note, wording};
 use stepwell_tui::{
     Clean, Effect, Input, Inputs, Look, Program, RunSettings, RuntimeBackstage, State, Theme, Told,
     inputs, shown_folder,
 };
-use stepwell_workspace::Workspace;
+use stepwell_workspace::{RunLogs, Workspace};
 
-use super::resume;
+use super::{detach, resume};
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 use crate::{runner, terminal};
@@ -123,7 +124,6 @@ fn state(args: &Args, app: &App) -> State {
 
 /// What the terminal needs of this program.
 fn program(app: &App, to: &Inputs) -> Program {
-    let program = std::env::current_exe().ok();
     let supervisor = runner::supervisor();
     let (to, now, known) = (to.clone(), app.workspace.now(), Arc::new(ToldOnce::default()));
     let runtime = move |workspace: Workspace| {
@@ -140,10 +140,17 @@ fn program(app: &App, to: &Inputs) -> Program {
     let variable = |name: &str| app.workspace.host.variable(name);
     let editor =
         variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
-    let program = program.map_or_else(|| "stepwell".to_owned(), |it| it.display().to_string());
+    let global = app.global.clone();
+    let launcher = move |workspace: &Workspace| {
+        Ok(Launcher {
+            program: detach::program_at(&workspace.place, &global)?,
+            folder: workspace.place.root.clone(),
+            logs: RunLogs::of(&workspace.place.store).folder().to_owned(),
+        })
+    };
     Program {
         runtime: Arc::new(runtime),
-        command: vec![program],
+        launcher: Arc::new(launcher),
         editor: editor.split_whitespace().map(str::to_owned).collect(),
     }
 }
@@ -152,104 +159,4 @@ fn program(app: &App, to: &Inputs) -> Program {
 fn tell(to: &Inputs, text: &str) {
     // Nobody is left to tell when the screen is closed.
     let _ = to.send(Input::Run(Told::Notice(Clean::new(text))));
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsString;
-    use std::time::Duration;
-
-    use clap::error::ErrorKind;
-    use stepwell::model::Time;
-    use stepwell::{Message, Recorded, Seq, SessionId, Status};
-    use stepwell_tui::{Opened, Reply, SessionCard};
-    use stepwell_workspace::slash::SLASH_COMMANDS;
-
-    use super::*;
-    use crate::args::parse;
-
-    /// A screen on which a session is open.
-    fn open() -> State {
-        let look = Look {
-            columns: 80,
-            rows: 24,
-            theme: Theme::PLAIN,
-            model: Clean::new("a/b"),
-            mode: Mode::ConfirmSensitive,
-            folder: Clean::new("~"),
-        };
-        let id: SessionId = "20261116-084801-208c2e".parse().expect("an id");
-        let card = SessionCard {
-            id,
-            title: Clean::new("tidy up"),
-            status: Status::Success,
-            model: Clean::new("a/b"),
-            mode: None,
-            phase: Some(Clean::new("plan")),
-            cost: Clean::default(),
-            left: None,
-            context: None,
-            is_flow: false,
-            is_guided: false,
-        };
-        let said = Recorded {
-            seq: Seq::FIRST,
-            at: Time::from_micros(0),
-            id: None,
-            event: Message::user("tidy up").into(),
-        };
-        let opened = Opened {
-            opening: 1,
-            place: None,
-            card,
-            events: vec![said],
-            more: false,
-            unheard: 0,
-            resume: false,
-            rests: false,
-            stopped: false,
-            waiting: 0,
-            seq: Seq::FIRST,
-            elsewhere: None,
-        };
-        let mut state = State::new(look);
-        state.open_session("tidy up".to_owned(), None, false);
-        state.update(Duration::ZERO, Input::Reply(Reply::Opened(Box::new(opened))));
-        state
-    }
-
-    #[test]
-    fn what_slash_commands_run_is_what_the_command_line_takes() {
-        let mut run = 0;
-        for command in SLASH_COMMANDS {
-            for typed in [
-                "",
-                "claude",
-                "3",
-                "markdown out.md",
-                "undo",
-                "model.name a/b",
-                "other_agents.index true",
-            ] {
-                let line = format!("/{} {typed}", command.name);
-                for effect in open().update(Duration::ZERO, Input::Line(line.clone())) {
-                    let Effect::Command { arguments, .. } = effect else { continue };
-                    run += 1;
-                    let words = std::iter::once("stepwell".to_owned()).chain(arguments);
-                    let Err(error) = parse(words.map(OsString::from).collect(), false) else {
-                        continue;
-                    };
-                    // A number was wanted, or a subcommand: that is the user's own mistake.
-                    let own = [
-                        ErrorKind::ValueValidation,
-                        ErrorKind::InvalidValue,
-                        ErrorKind::InvalidSubcommand,
-                    ];
-                    let is_own = own.contains(&error.kind());
-                    assert!(!typed.is_empty() && is_own, "{line}: {error}");
-                }
-            }
-        }
-        assert!(run > 100, "{run}");
-    }
 }

@@ -1,17 +1,9 @@
 use serde_json::Value;
-use stepwell::model::{Checkpoint, CheckpointReason};
-use stepwell::sqlite::Access;
 use stepwell::work::is_numbered;
-use stepwell_files::rewind::Foreign;
-use stepwell_runtime::files::finish_rewind;
-use stepwell_terminal::note;
-use stepwell_terminal::table::{Column, Table, left, right};
-use stepwell_terminal::text::{cut, one_line, second, visible, word};
-use stepwell_wire::{CheckpointInfo, CheckpointMade};
-use stepwell_workspace::housekeeping::tidy;
+use stepwell_runtime::command::SessionCommand;
 
 use crate::app::App;
-use crate::failure::{Exit, Failure, Result};
+use crate::failure::{Exit, Result};
 use crate::typed::entry;
 
 /// Lists a session's checkpoints, or names its present point, to fork or rewind to.
@@ -32,59 +24,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let Some(name) = &args.name else { return list(args, app) };
-    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
-    // What is recorded while files are half moved would be set aside.
-    if well.info(&id)?.head.rewinding.is_some() {
-        finish_rewind(&mut well.lock(&id)?, Foreign::Refused, &app.runtime())?;
-    }
-    let (reason, metadata) = (CheckpointReason::Manual, args.metadata.iter().cloned().collect());
-    let made = well.checkpoint(&id, Checkpoint { name: name.clone(), reason, metadata });
-    let seq = made.map_err(|error| match is_numbered(name) {
-        true => Failure::from(error).hint(format_args!("stepwell checkpoint {id} at{name}")),
-        false => error.into(),
-    })?;
-    let answer = CheckpointMade { id: id.clone(), checkpoint: name.clone(), seq };
-    app.out.answer(&answer, format_args!("{id}: {} is seq {seq}", visible(name)))?;
-    tidy(&app.workspace, &well);
-    Ok(Exit::Done)
-}
-
-/// A checkpoint's name, and what is remembered with it. What keeps a flow's spec is too long to
-/// show.
-fn line(checkpoint: &CheckpointInfo) -> String {
-    let short = |(key, value): (&String, &Value)| {
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        format!("{key}={}", cut(&one_line(&value), 40))
+    let Some(name) = &args.name else {
+        return app.do_to(&args.session, SessionCommand::Checkpoints);
     };
-    let known: Vec<String> = checkpoint.metadata.iter().map(short).collect();
-    match known.is_empty() {
-        true => one_line(&checkpoint.name),
-        false => format!("{} ({})", one_line(&checkpoint.name), known.join(", ")),
-    }
-}
-
-const COLUMNS: &[Column] = &[right("SEQ"), left("WHEN"), left("REASON"), left("NAME")];
-
-fn list(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
-    let listed = well.checkpoints(&id)?.into_iter().map(CheckpointInfo::from);
-    if app.out.is_json() {
-        listed.into_iter().try_for_each(|it| app.out.object(&it))?;
-        return Ok(Exit::Done);
-    }
-    let mut table = Table::new(COLUMNS);
-    let mut none = true;
-    for it in listed {
-        none = false;
-        let (seq, at, reason) = (it.seq.to_string(), second(it.at), word(it.reason));
-        table.push(vec![seq.into(), at.into(), reason.into(), line(&it).into()]);
-    }
-    match none {
+    let metadata = args.metadata.iter().cloned().collect();
+    let made = SessionCommand::Checkpoint { name: name.clone(), metadata };
+    app.do_to(&args.session, made).map_err(|failure| match is_numbered(name) {
         true => {
-            note(format_args!("{id} has no checkpoints; stepwell checkpoint {id} NAME makes one."));
+            let session = &args.session;
+            failure.hint(format_args!("stepwell checkpoint {session} at{name}"))
         }
-        false => app.print(&table)?,
-    }
-    Ok(Exit::Done)
+        false => failure,
+    })
 }

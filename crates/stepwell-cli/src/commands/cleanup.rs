@@ -5,6 +5,7 @@ use stepwell::store::query::LedgerRows;
 use stepwell::upkeep::{CleanupReason, Exemption, Plan, Policy};
 use stepwell::{SessionId, Status, Stepwell};
 use stepwell_terminal::note;
+use stepwell_terminal::reply::undo;
 use stepwell_terminal::text::{bytes, count};
 use stepwell_wire::{CleanupItem, CleanupKept, CleanupTotal};
 use stepwell_workspace::config::{Key, Source};
@@ -13,7 +14,6 @@ use stepwell_workspace::housekeeping::{
 };
 use stepwell_workspace::store_info;
 
-use super::delete::undo;
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
@@ -212,7 +212,10 @@ pub(crate) fn clean(policy: &Policy, mode: Mode, app: &mut App) -> Result<Exit> 
     let roots = plan.take.into_iter().map(|taken| taken.id);
     let roots: Vec<SessionId> = roots.filter(|id| removal.taken.contains(id)).collect();
     match mode.fate {
-        Fate::Trash => undo(&roots, app),
+        Fate::Trash => {
+            let days = app.workspace.config.settings.retention_days.get();
+            undo(&roots, days.into()).into_iter().for_each(note);
+        }
         Fate::Erased => erase(&roots, &well, app)?,
     }
     tidy(&app.workspace, &well);

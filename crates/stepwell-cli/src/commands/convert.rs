@@ -1,15 +1,17 @@
 use std::path::PathBuf;
 
 use stepwell_formats::{Conversion, Existing, Format};
+use stepwell_runtime::command::ImportedPlace;
 use stepwell_terminal::note;
+use stepwell_terminal::reply::Verbosity;
 use stepwell_terminal::text::visible;
+use stepwell_terminal::wording::losses;
 use stepwell_wire::Converted;
 
 use super::export::{unwritten, wishes};
-use super::import::{Origin, Verbosity, report_import};
+use super::import::report_import;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::foreign::tell_losses;
 
 /// Turns sessions of one format into another, without a store.
 #[derive(Debug, clap::Args)]
@@ -46,8 +48,8 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let how = Conversion { from: args.from, to: args.to, existing, wishes };
     let converted = stepwell_formats::convert(&args.input, &args.output, how)?;
     for (found, report) in converted.read {
-        let origin = Origin { path: &found.path, format: found.format };
-        report_import(report, &origin, app, Verbosity::NotSessions)?;
+        let place = ImportedPlace { path: found.path, format: found.format, report };
+        report_import(&place, app, Verbosity::NotSessions)?;
     }
     for error in &converted.faults {
         note(format_args!("damaged: {error}"));
@@ -59,7 +61,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         let (session, format) = (id.clone(), args.to.as_str().to_owned());
         let line = Converted { session, file, format, sessions };
         app.out.answer(&line, format_args!("Wrote {id} to {name}"))?;
-        tell_losses(args.to, &exported.losses);
+        losses(args.to, &exported.losses).into_iter().for_each(note);
     }
     let none = converted.written.is_empty();
     for (id, error) in converted.unwritten {

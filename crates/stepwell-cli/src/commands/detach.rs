@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use stepwell_runtime::detached::{DetachedAnswer, Launcher, Program, Work};
 use stepwell_terminal::{Explained, note};
 use stepwell_wire::Detached;
-use stepwell_workspace::RunLogs;
+use stepwell_workspace::{Found, Location, RunLogs};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result, exit_of_run};
+use crate::global::Global;
 
 /// Has a process in the background do it, and says in which session.
 pub(crate) fn start(work: Work, app: &mut App) -> Result<Exit> {
@@ -45,16 +46,20 @@ pub(crate) fn goes_on_elsewhere(session: &stepwell::SessionId) {
 
 /// This program, in the same workspace and with the same settings.
 pub(crate) fn program(app: &App) -> std::io::Result<Program> {
-    let place = &app.workspace.place;
-    let store = match (&app.global.store, place.found) {
+    program_at(&app.workspace.place, &app.global)
+}
+
+/// This program, in a workspace and with settings that were typed.
+pub(crate) fn program_at(place: &Location, global: &Global) -> std::io::Result<Program> {
+    let store = match (&global.store, place.found) {
         // A session that was found elsewhere is there.
-        (_, stepwell_workspace::Found::Named) if place.team.is_none() => Some(&place.store),
+        (_, Found::Named) if place.team.is_none() => Some(&place.store),
         // What was typed may be an address, with a password. What a variable says, the process
         // finds by itself.
         (typed, _) => typed.as_ref(),
     };
     let store = store.map(|store| vec!["--store".into(), store.clone().into_os_string()]);
-    let mut arguments = app.global.settings_as_typed();
+    let mut arguments = global.settings_as_typed();
     arguments.push("__detached".into());
     Ok(Program { path: std::env::current_exe()?, store: store.unwrap_or_default(), arguments })
 }

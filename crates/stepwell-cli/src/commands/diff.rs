@@ -1,10 +1,5 @@
-use stepwell::Seq;
-use stepwell::sqlite::Access;
-use stepwell_runtime::inspect;
-use stepwell_terminal::Style;
-use stepwell_terminal::text::visible;
+use stepwell_runtime::command::{Reply, SessionCommand};
 use stepwell_terminal::wording::POINT_FORMS;
-use stepwell_wire::FileDiff;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -23,41 +18,16 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
-    let at = |text: &Option<String>, usual: Seq| match text {
-        Some(text) => well.point(&id, text),
-        None => Ok(usual),
-    };
-    let (from, to) = (at(&args.from, Seq::ZERO)?, at(&args.to, Seq::MAX)?);
-    for patch in inspect::patches(&well, &id, from, to)? {
-        match app.out.is_json() {
-            true => app.out.object(&patch)?,
-            false => show(&patch, app)?,
-        }
-    }
-    Ok(Exit::Done)
-}
-
-fn show(patch: &FileDiff, app: &mut App) -> Result<()> {
-    // In a pipe it is for `git apply`, byte for byte.
-    if !app.terminal.output {
-        app.out.raw().write_all(patch.diff.as_bytes())?;
-        return Ok(());
-    }
-    for line in patch.diff.lines() {
-        let style = match line.as_bytes().first() {
-            _ if line.starts_with("diff ")
-                || line.starts_with("--- ")
-                || line.starts_with("+++ ") =>
-            {
-                Style::Bold
+    let (from, to) = (args.from.clone(), args.to.clone());
+    let reply = app.of_session(&args.session, SessionCommand::Diff { from, to })?;
+    match &reply {
+        // In a pipe it is for `git apply`, byte for byte.
+        Reply::Diff(patches) if !app.terminal.output && !app.out.is_json() => {
+            for patch in patches {
+                app.out.raw().write_all(patch.diff.as_bytes())?;
             }
-            Some(b'+') => Style::Green,
-            Some(b'-') => Style::Red,
-            Some(b'@') => Style::Cyan,
-            _ => Style::Plain,
-        };
-        app.out.line(app.out.paint.paint(style, &visible(line)))?;
+            Ok(Exit::Done)
+        }
+        reply => app.answer(reply),
     }
-    Ok(())
 }

@@ -1,16 +1,14 @@
 use std::path::PathBuf;
 
 use stepwell::sqlite::Access;
-use stepwell_formats::{
-    Destination, Existing, Exported, Format, Length, Outlet, Shape, Wishes, write_to,
-};
+use stepwell_formats::{Existing, Format, Length, Outlet, Shape, Wishes};
+use stepwell_runtime::command::{Export, Folder, Reply, SessionCommand};
 use stepwell_terminal::note;
-use stepwell_terminal::text::{count, visible};
+use stepwell_terminal::wording::losses;
 use stepwell_workspace::{Estimates, doctor};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::foreign::tell_losses;
 
 /// Exports a session.
 ///
@@ -36,44 +34,42 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
     let output = args.output.as_ref().filter(|path| path.as_os_str() != "-");
     let named = output.and_then(|path| path.extension()?.to_str()?.parse().ok());
     let format = args.format.or(named).unwrap_or(Format::JSON);
-    let Some(writer) = format.writer() else { return Err(unwritten(format)) };
-    let head = well.info(&id)?.head;
-    let estimate = Estimates::new(&app.workspace).of(&head, &head.spent);
-    let wishes = Wishes { estimate, ..wishes(args.truncate, format)? };
-    let exported = match output {
-        None => {
-            if [Format::MARKDOWN, Format::HTML].contains(&format) {
-                app.out.refuse_json()?;
-            }
-            if writer.shape() == Shape::Folder {
-                let message = format!("{format} is a folder, which does not go to stdout");
-                return Err(Failure::new(Exit::Usage, message).hint("add -o FOLDER"));
-            }
-            writer.write(&well, &id, &mut Outlet::stream(app.out.raw()).wishing(wishes))?
-        }
-        Some(path) => {
-            let existing = if args.force { Existing::Replace } else { Existing::Keep };
-            write_to(&Destination { path, existing, wishes }, writer, &well, &id)?
-        }
-    };
-    let Exported { sessions, events, damaged, losses } = exported;
-    if let Some(path) = output {
-        let file = path.display().to_string();
-        let line = format!("Wrote {} to {}", count(sessions, "session"), visible(&file));
-        let format = format.as_str().to_owned();
-        let answer = stepwell_wire::Exported { file, format, sessions, events };
-        app.out.answer(&answer, line)?;
+    let wishes = wishes(args.truncate, format)?;
+    let Some(path) = output else { return to_stdout(args, format, wishes, app) };
+    let existing = if args.force { Existing::Replace } else { Existing::Keep };
+    let (path, folder, length) = (path.clone(), Folder::Process, wishes.length);
+    let export = Export { format, path, folder, existing, length };
+    let reply = app.of_session(&args.session, SessionCommand::Export(export))?;
+    let done = app.answer(&reply)?;
+    match reply {
+        Reply::Exported(exported) if !exported.written.damaged.is_empty() => Ok(Exit::Damaged),
+        _ => Ok(done),
     }
-    tell_losses(format, &losses);
-    for (id, damage) in &damaged {
+}
+
+fn to_stdout(args: &Args, format: Format, wishes: Wishes, app: &mut App) -> Result<Exit> {
+    let Some(writer) = format.writer() else { return Err(unwritten(format)) };
+    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
+    if [Format::MARKDOWN, Format::HTML].contains(&format) {
+        app.out.refuse_json()?;
+    }
+    if writer.shape() == Shape::Folder {
+        let message = format!("{format} is a folder, which does not go to stdout");
+        return Err(Failure::new(Exit::Usage, message).hint("add -o FOLDER"));
+    }
+    let head = well.info(&id)?.head;
+    let wishes =
+        Wishes { estimate: Estimates::new(&app.workspace).of(&head, &head.spent), ..wishes };
+    let written = writer.write(&well, &id, &mut Outlet::stream(app.out.raw()).wishing(wishes))?;
+    losses(format, &written.losses).into_iter().for_each(note);
+    for (id, damage) in &written.damaged {
         doctor::note_damage(&app.workspace, id);
         note(format_args!("{id} is damaged at seq {}; what lies before was written", damage.seq));
     }
-    Ok(if damaged.is_empty() { Exit::Done } else { Exit::Damaged })
+    Ok(if written.damaged.is_empty() { Exit::Done } else { Exit::Damaged })
 }
 
 /// What was typed, as a wish.

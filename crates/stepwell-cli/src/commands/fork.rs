@@ -1,9 +1,5 @@
-use stepwell::sqlite::Access;
-use stepwell_runtime::ForkRequest;
+use stepwell_runtime::command::SessionCommand;
 use stepwell_terminal::wording::POINT_FORMS;
-use stepwell_wire::Forked;
-
-use stepwell_workspace::housekeeping::tidy;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -22,12 +18,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, parent) = app.workspace.open_session(&args.session, Access::Write)?;
-    let at = args.at.as_ref().map(|text| well.point(&parent, text)).transpose()?;
-    let request = ForkRequest { session: parent.clone(), at, label: args.label.clone() };
-    let stepwell_runtime::Forked { session: id, at } = app.runtime().fork(&request)?;
-    let answer = Forked { id: id.clone(), parent, at };
-    app.out.answer(&answer, &id)?;
-    tidy(&app.workspace, &well);
-    Ok(Exit::Done)
+    let (at, label) = (args.at.clone(), args.label.clone());
+    app.do_to(&args.session, SessionCommand::Fork { at, label })
 }

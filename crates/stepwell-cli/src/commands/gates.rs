@@ -1,16 +1,13 @@
 mod watch;
 
-use stepwell::model::{Answer, Time};
+use stepwell::Seq;
+use stepwell::model::Answer;
 use stepwell::sqlite::Access;
-use stepwell::{Seq, SessionId, Stepwell};
-use stepwell_runtime::inspect::{meant_gate, open_gates, sessions_with_gates};
+use stepwell_runtime::command::{Command, GatesWanted};
+use stepwell_runtime::inspect::meant_gate;
 use stepwell_runtime::{FlowOptions, Given};
-use stepwell_terminal::gates::{asked, asked_by, hints};
-use stepwell_terminal::table::{Cell, Column, Table, left};
-use stepwell_terminal::text::ago;
-use stepwell_terminal::{Style, note};
-use stepwell_wire::{GateAnswered, OpenGate};
-use stepwell_workspace::{NamedWell, Opening, known_stores};
+use stepwell_wire::GateAnswered;
+use stepwell_workspace::known_stores;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -62,9 +59,6 @@ struct AnswerArgs {
     seen: Option<u64>,
 }
 
-const COLUMNS: &[Column] =
-    &[left("SESSION"), left("GATE"), left("ASKED"), left("BY"), left("QUESTION")];
-
 impl Args {
     pub(super) fn reach(&self) -> Reach {
         match self.action {
@@ -83,55 +77,9 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
 }
 
 fn list(args: &Args, app: &mut App) -> Result<Exit> {
-    let mut wells: Vec<(Option<String>, Stepwell)> = Vec::new();
-    if args.everywhere {
-        for NamedWell { name, well } in known_stores::open_all(&app.workspace, Opening::Read) {
-            wells.push((Some(name.display().to_string()), well));
-        }
-    } else if let Some(well) = app.workspace.open_if_present()? {
-        wells.push((None, well));
-    }
-    let mut all = Vec::new();
-    for (store, well) in &wells {
-        for id in waiting(args, well, app)? {
-            let open = open_gates(well, Some(&id))?.into_iter();
-            all.extend(open.map(|open| OpenGate { store: store.clone(), ..open }));
-        }
-    }
-    if all.is_empty() {
-        note("No question waits.");
-        return Ok(Exit::Done);
-    }
-    if app.out.is_json() {
-        all.iter().try_for_each(|gate| app.out.object(gate))?;
-        return Ok(Exit::Done);
-    }
-    app.print(&table(&all, app.workspace.now()))?;
-    hints(&all).iter().for_each(|hint| note(format_args!("hint: {hint}")));
-    Ok(Exit::Done)
-}
-
-/// Questions as a table.
-fn table<'a>(open: impl IntoIterator<Item = &'a OpenGate>, now: Time) -> Table {
-    let mut table = Table::new(COLUMNS);
-    for gate in open {
-        table.push(vec![
-            gate.session_id.to_string().into(),
-            gate.gate.id.clone().into(),
-            Cell::styled(ago(gate.asked_at, now), Style::Dim),
-            asked_by(gate).into(),
-            asked(gate).into(),
-        ]);
-    }
-    table
-}
-
-/// The sessions in which something waits.
-fn waiting(args: &Args, well: &Stepwell, app: &App) -> Result<Vec<SessionId>> {
-    if let Some(name) = &args.session {
-        return Ok(vec![app.workspace.find_session(well, name)?]);
-    }
-    Ok(sessions_with_gates(well)?)
+    let (session, everywhere) = (args.session.clone(), args.everywhere);
+    let reply = app.carry_out(Command::Gates(GatesWanted { session, everywhere }))?;
+    app.answer(&reply)
 }
 
 fn answer(args: &AnswerArgs, app: &mut App) -> Result<Exit> {

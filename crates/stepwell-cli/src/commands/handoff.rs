@@ -1,19 +1,20 @@
 //! How another agent goes on with a session: the command is printed, or run.
 
+use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::Command;
+use std::process::Command as Process;
 
-use stepwell::{Error as StoreError, SessionId, Stepwell};
+use stepwell::SessionId;
 use stepwell_formats::Format;
+use stepwell_runtime::Interrupt;
+use stepwell_runtime::command::{Command, Reply, SessionCommand};
 use stepwell_terminal::note;
-use stepwell_wire::HandedOver;
-use stepwell_workspace::handoff::{HandOver, Wrote, agent_name, takes_sessions};
-use stepwell_workspace::{Error, handoff};
+use stepwell_terminal::reply::words;
+use stepwell_workspace::handoff::HandOver;
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
-use crate::foreign::tell_losses;
 
 /// Who goes on, and how.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -48,43 +49,33 @@ pub(crate) struct Onward {
 
 /// Hands a session over.
 pub(crate) fn hand_over(
-    well: &Stepwell,
     id: &SessionId,
-    Onward { agent: to, then }: Onward,
+    Onward { agent, then }: Onward,
     app: &mut App,
 ) -> Result<Exit> {
     let how = if then == Then::OnlySay { HandOver::DryRun } else { HandOver::Write };
-    let handed =
-        handoff::hand_over(&app.workspace, well, id, to, how).map_err(|error| match &error {
-            Error::Store(StoreError::Held { holder, .. }) => {
-                Failure::new(Exit::Busy, format_args!("{id} runs here, in {holder}"))
-                    .hint(format_args!("stepwell stop {id} stops it"))
-            }
-            _ => error.into(),
-        })?;
-    let file = handed.file.display();
-    match &handed.wrote {
-        Wrote::Now(losses) => {
-            tell_losses(handed.format, losses);
-            note(format_args!("Wrote {id} to {file}"));
+    let command = Command::Session(id.to_string(), SessionCommand::HandOver { agent, how });
+    let reply = app.runtime().run(command, &Interrupt::default()).map_err(|error| {
+        match error.holder() {
+            Some(holder) => Failure::new(Exit::Busy, format_args!("{id} runs here, in {holder}"))
+                .hint(format_args!("stepwell stop {id} stops it")),
+            None => error.into(),
         }
-        Wrote::Before => note(format_args!("{id} was written before, to {file}")),
-        Wrote::Would => note(format_args!("Would write {id} to {file}")),
-        Wrote::Origin => {}
+    })?;
+    match &reply {
+        Reply::HandedOver(handed) if then == Then::Run => {
+            words(&reply, &app.style()).notes.into_iter().for_each(note);
+            run(&handed.command, &handed.folder)
+        }
+        reply => app.answer(reply),
     }
-    if then == Then::Run {
-        return run(&handed.command, &handed.folder);
-    }
-    let folder = quoted(&handed.folder.to_string_lossy());
-    let line = format!("cd {folder} && {}", shell(&handed.command));
-    app.out.answer(&HandedOver::from(&handed), line)?;
-    Ok(Exit::Done)
 }
 
 /// The format of an agent that sessions are handed over to, by the name of either.
 fn agent(name: &str) -> std::result::Result<Format, String> {
-    name.parse().ok().filter(|format| takes_sessions(*format)).ok_or_else(|| {
-        let names: Vec<&str> = Format::all().filter_map(agent_name).collect();
+    name.parse().ok().filter(|format: &Format| format.successor().is_some()).ok_or_else(|| {
+        let agents = Format::all().filter_map(|format| Some(format.successor()?.agent));
+        let names: Vec<&str> = agents.collect::<BTreeSet<_>>().into_iter().collect();
         format!("{name:?} does not go on with sessions of others; use {}", one_of(&names))
     })
 }
@@ -102,22 +93,8 @@ fn run(command: &[String], folder: &Path) -> Result<Exit> {
     let Some((program, args)) = command.split_first() else {
         return Err(Failure::new(Exit::Failed, "there is no command to run"));
     };
-    let error = Command::new(program).args(args).current_dir(folder).exec();
+    let error = Process::new(program).args(args).current_dir(folder).exec();
     let message = format!("{program} could not be started: {error}");
     Err(Failure::new(Exit::Failed, message)
         .hint(format_args!("install {program}, or leave out --exec to see the command")))
-}
-
-/// A command as it is typed.
-fn shell(command: &[String]) -> String {
-    let words: Vec<String> = command.iter().map(|word| quoted(word)).collect();
-    words.join(" ")
-}
-
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }

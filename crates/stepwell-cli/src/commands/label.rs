@@ -1,8 +1,5 @@
-use stepwell::SessionId;
-use stepwell::sqlite::Access;
-use stepwell_terminal::text::visible;
-use stepwell_wire::Label;
-use stepwell_workspace::housekeeping::tidy;
+use stepwell::model::Change;
+use stepwell_runtime::command::SessionCommand;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -20,22 +17,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    if args.label.is_none() && !args.clear {
-        let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
-        let label = well.info(&id)?.head.label;
-        return told(&id, label.as_deref(), app).map(|()| Exit::Done);
-    }
-    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
-    well.label(&id, args.label.as_deref())?;
-    told(&id, args.label.as_deref(), app)?;
-    tidy(&app.workspace, &well);
-    Ok(Exit::Done)
-}
-
-fn told(id: &SessionId, label: Option<&str>, app: &mut App) -> Result<()> {
-    let line = match label {
-        Some(label) => format!("{id} is labelled {}", visible(label)),
-        None => format!("{id} has no label"),
+    let change = match &args.label {
+        Some(label) => Change::Set(label.clone()),
+        None if args.clear => Change::Clear,
+        None => Change::Keep,
     };
-    app.out.answer(&Label { id: id.clone(), label: label.map(ToOwned::to_owned) }, line)
+    app.do_to(&args.session, SessionCommand::Label(change))
 }

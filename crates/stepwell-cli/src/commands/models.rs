@@ -3,11 +3,11 @@ mod prices;
 use std::path::{Path, PathBuf};
 
 use stepwell_formats::Input;
+use stepwell_runtime::command::Command;
 use stepwell_runtime::{KnownModel, check_model_name, known_model};
 use stepwell_terminal::note;
-use stepwell_terminal::table::{Column, Table, left, right};
 use stepwell_terminal::text::{count, visible};
-use stepwell_wire::{FavouriteChanged, Models, ModelsAdopted};
+use stepwell_wire::{FavouriteChanged, ModelsAdopted};
 use stepwell_workspace::{Liked, RecentModels, RecentModelsFile};
 
 use crate::app::App;
@@ -46,8 +46,6 @@ enum Action {
     },
 }
 
-const COLUMNS: &[Column] = &[left("FAVOURITE"), right("RECENT"), left("MODEL")];
-
 impl Args {
     /// Budgets are counted in the prices of the list.
     pub(super) fn reach(&self) -> Reach {
@@ -65,12 +63,16 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     if let Some(Action::Prices(args)) = &args.action {
         return prices::run(args, app);
     }
+    if let None | Some(Action::List) = &args.action {
+        let reply = app.carry_out(Command::Models)?;
+        return app.answer(&reply);
+    }
     let shelf = RecentModelsFile::of(&app.workspace.host).ok_or_else(|| {
         Failure::new(Exit::Failed, "there is no place to remember models in")
             .hint("set HOME or XDG_STATE_HOME")
     })?;
     match &args.action {
-        None | Some(Action::List | Action::Prices(_)) => list(&shelf.read()?, app)?,
+        None | Some(Action::List | Action::Prices(_)) => {}
         Some(Action::Add { model }) => {
             let name = check_model_name(model, &app.runtime())?;
             like(&shelf, &name, Liked::Yes, app)?;
@@ -144,29 +146,4 @@ fn like(shelf: &RecentModelsFile, model: &str, liked: Liked, app: &mut App) -> R
     };
     let (model, favourite) = (model.to_owned(), liked == Liked::Yes);
     app.out.answer(&FavouriteChanged { model, favourite }, line)
-}
-
-fn list(models: &RecentModels, app: &mut App) -> Result<()> {
-    let most =
-        usize::try_from(app.workspace.config.settings.max_recent.get()).unwrap_or(usize::MAX);
-    let recent = &models.recent[..models.recent.len().min(most)];
-    let favourites = models.favourites();
-    if app.out.is_json() {
-        let favourites = favourites.into_iter().map(ToOwned::to_owned).collect();
-        return app.out.object(&Models { recent: recent.to_vec(), favourites });
-    }
-    if recent.is_empty() && favourites.is_empty() {
-        app.out.line("No models yet.")?;
-        note("hint: stepwell run \"TASK\" --model provider/name uses one");
-        return Ok(());
-    }
-    let mut table = Table::new(COLUMNS);
-    for (name, n) in recent.iter().zip(1..) {
-        let liked = if models.likes(name) { "yes" } else { "" };
-        table.push(vec![liked.into(), n.to_string().into(), visible(name).into()]);
-    }
-    for name in favourites.into_iter().filter(|name| !recent.iter().any(|it| it == name)) {
-        table.push(vec!["yes".into(), "".into(), visible(name).into()]);
-    }
-    app.print(&table)
 }

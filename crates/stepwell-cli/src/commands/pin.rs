@@ -1,7 +1,4 @@
-use stepwell::model::Edited;
-use stepwell::sqlite::Access;
-use stepwell_wire::Pin;
-use stepwell_workspace::housekeeping::tidy;
+use stepwell_runtime::command::SessionCommand;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -21,17 +18,9 @@ pub(crate) struct UnpinArgs {
 }
 
 pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
-    edit(&args.session, app, true, "is pinned")
+    app.do_to(&args.session, SessionCommand::Pin)
 }
 
 pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
-    edit(&args.session, app, false, "is not pinned")
-}
-
-fn edit(session: &str, app: &mut App, pinned: bool, says: &str) -> Result<Exit> {
-    let (well, id) = app.workspace.open_session(session, Access::Write)?;
-    well.edit(&id, Edited { pinned: Some(pinned), ..Edited::default() })?;
-    app.out.answer(&Pin { id: id.clone(), pinned }, format_args!("{id} {says}"))?;
-    tidy(&app.workspace, &well);
-    Ok(Exit::Done)
+    app.do_to(&args.session, SessionCommand::Unpin)
 }

@@ -1,9 +1,5 @@
-use stepwell::sqlite::Access;
-use stepwell::{Seq, SessionId, Stepwell};
-use stepwell_terminal::events::gist;
-use stepwell_terminal::note;
-use stepwell_wire::MessagePin;
-use stepwell_workspace::housekeeping::tidy;
+use stepwell::Seq;
+use stepwell_runtime::command::SessionCommand;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -29,33 +25,9 @@ pub(crate) struct UnpinArgs {
 }
 
 pub(crate) fn pin(args: &Args, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
-    let seq = Seq::new(args.seq);
-    let pinned = well.pin_message(&id, seq)?;
-    answer(&well, &id, seq, &format!("is pinned: {}", gist(&pinned.message)), app)?;
-    if !pinned.is_shown {
-        note(format_args!(
-            "It is not shown now: it was compacted or rewound. stepwell compact {id} --undo takes \
-             the last compaction back."
-        ));
-    }
-    tidy(&app.workspace, &well);
-    Ok(Exit::Done)
+    app.do_to(&args.session, SessionCommand::PinMessage(Seq::new(args.seq)))
 }
 
 pub(crate) fn unpin(args: &UnpinArgs, app: &mut App) -> Result<Exit> {
-    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
-    let seq = Seq::new(args.seq);
-    well.unpin_message(&id, seq)?;
-    answer(&well, &id, seq, "is not pinned", app)?;
-    tidy(&app.workspace, &well);
-    Ok(Exit::Done)
-}
-
-fn answer(well: &Stepwell, id: &SessionId, seq: Seq, says: &str, app: &mut App) -> Result<()> {
-    let pins = well.pins(id)?;
-    let pinned = pins.contains(seq);
-    let line = app.cut(&format!("{id}: message {seq} {says}"));
-    let pins = pins.iter().collect();
-    app.out.answer(&MessagePin { id: id.clone(), seq, pinned, pins }, line)
+    app.do_to(&args.session, SessionCommand::UnpinMessage(Seq::new(args.seq)))
 }

@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
             (false, true) => Then::Run,
             (false, false) => Then::Print,
         };
-        return hand_over(&well, &id, Onward { agent, then }, app);
+        return hand_over(&id, Onward { agent, then }, app);
     }
     let is_flow = well.info(&id)?.head.flow.is_some();
     drop(well);

@@ -4,11 +4,11 @@ use stepwell::sessions::ResumeLimits;
 use stepwell::store::query::{Family, Filter, InScope, Query, Sort, TrashScope};
 use stepwell::{Seq, SessionInfo, Stepwell};
 use stepwell_runtime::inspect::{ListWanted, ListedSession, SessionList};
+use stepwell_terminal::reply::status_cell;
 use stepwell_terminal::table::{Cell, Column, Table, left, right};
 use stepwell_terminal::text::{ago, one_line};
-use stepwell_terminal::wording::tell_of_half;
+use stepwell_terminal::wording::half_rewound;
 use stepwell_terminal::{Paint, Style, note, text};
-use stepwell_wire::SessionStatus;
 use stepwell_workspace::{Estimates, NamedWell, Opening, hooks, known_stores};
 
 use crate::app::App;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         complete(&mut list, 0, &well, app)?;
     }
     answer(&list, args, app)?;
-    list.sessions.iter().for_each(|it| tell_of_half(&it.info));
+    list.sessions.iter().flat_map(|it| half_rewound(&it.info)).for_each(note);
     if list.more {
         note("There are more: --all shows them, --limit N so many.");
     }
@@ -200,22 +200,6 @@ pub(crate) fn task(info: &SessionInfo) -> String {
     }
     let label = head.label.as_ref().map(|label| format!("[{}] ", text::visible(label)));
     format!("{}{}", label.unwrap_or_default(), one_line(&head.task))
-}
-
-/// How a session stands, in its colour.
-pub(crate) fn status_cell(info: &SessionInfo) -> Cell {
-    use SessionStatus::{
-        Abandoned, Damaged, Failed, Idle, Interrupted, Partial, Paused, Running, Success,
-    };
-    let shown = SessionStatus::from(info);
-    let style = match shown {
-        Damaged | Failed => Style::Red,
-        Running => Style::Cyan,
-        Success => Style::Green,
-        Paused | Interrupted | Partial => Style::Yellow,
-        Abandoned | Idle => Style::Dim,
-    };
-    Cell::styled(shown.as_str(), style)
 }
 
 fn empty(app: &mut App) -> Result<()> {

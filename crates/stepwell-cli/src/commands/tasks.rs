@@ -1,15 +1,10 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use stepwell::SessionId;
 use stepwell::model::{Task, TaskStatus};
-use stepwell::sqlite::Access;
-use stepwell::work::{ChangedTasks, TaskEdit, Tasks};
+use stepwell::work::{TaskEdit, Tasks};
 use stepwell_formats::{read_tasks, tasks_markdown};
-use stepwell_terminal::text::{count, visible};
-use stepwell_terminal::{note, tasks};
-use stepwell_wire::TaskInfo;
-use stepwell_workspace::housekeeping::tidy;
+use stepwell_runtime::command::{Reply, SessionCommand, TaskChange};
 
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
@@ -94,106 +89,57 @@ enum Action {
 }
 
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
-    let statuses = match &args.action {
-        None => &[][..],
-        Some(Action::List { status }) => status,
-        Some(action) => return change(args, action, app),
+    let what = match &args.action {
+        None => SessionCommand::Tasks(Vec::new()),
+        Some(Action::List { status }) => SessionCommand::Tasks(status.clone()),
+        Some(action) => SessionCommand::ChangeTasks(action.change()?),
     };
-    let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
-    let tasks = well.work(&id)?.tasks;
-    let takes = |task: &Task| statuses.is_empty() || statuses.contains(&task.status);
-    if args.markdown {
-        let chosen: Tasks = tasks.iter().filter(|task| takes(task)).cloned().collect();
-        app.out.line(tasks_markdown(&chosen).trim_end())?;
-        return Ok(Exit::Done);
+    let reply = app.of_session(&args.session, what)?;
+    let markdown = match &reply {
+        _ if !args.markdown => None,
+        Reply::Tasks(tasks) => {
+            let chosen: Tasks = tasks.chosen.iter().cloned().collect();
+            Some(tasks_markdown(&chosen))
+        }
+        Reply::TasksChanged(tasks) => Some(tasks_markdown(&tasks.all)),
+        _ => None,
+    };
+    match markdown {
+        Some(markdown) => app.out.line(markdown.trim_end()).map(|()| Exit::Done),
+        None => app.answer(&reply),
     }
-    let chosen: Vec<&Task> = tasks.iter().filter(|task| takes(task)).collect();
-    list(&chosen, &tasks, &id, app)?;
-    Ok(Exit::Done)
 }
 
-fn list(chosen: &[&Task], all: &Tasks, id: &SessionId, app: &mut App) -> Result<()> {
-    if app.out.is_json() {
-        return chosen.iter().try_for_each(|task| app.out.object(&TaskInfo::new(task, all)));
-    }
-    if chosen.is_empty() {
-        app.out.line(if all.is_empty() { "No tasks are planned." } else { "No tasks match." })?;
-        note(format_args!("hint: stepwell tasks {id} add \"TEXT\" plans one"));
-        return Ok(());
-    }
-    app.print(&tasks::table(chosen, all))
-}
-
-fn change(args: &Args, action: &Action, app: &mut App) -> Result<Exit> {
-    let loaded = match action {
-        Action::Load { file } => load(file)?,
-        _ => Vec::new(),
-    };
-    let (well, id) = app.workspace.open_session(&args.session, Access::Write)?;
-    let redactor = app.runtime().typed_redactor()?;
-    let plain = |text: &str| redactor.redact(text).into_owned();
-    let ChangedTasks { tasks, changed } = well.change_tasks(&id, |tasks| match action {
-        Action::Add { description, id, action, after, files, status } => {
-            let task = Task {
+impl Action {
+    /// The change that is asked for.
+    fn change(&self) -> Result<TaskChange> {
+        Ok(match self {
+            Self::Add { description, id, action, after, files, status } => TaskChange::Add(Task {
                 id: id.clone().unwrap_or_default(),
-                action: plain(action.as_deref().unwrap_or_default()),
-                description: plain(description),
+                action: action.clone().unwrap_or_default(),
+                description: description.clone(),
                 deps: after.clone(),
                 status: *status,
-                files: files.iter().map(|file| plain(file)).collect(),
-            };
-            Ok(vec![tasks.add(task)?])
-        }
-        Action::Update { task, status, description, action, files } => {
-            let files = files.as_ref().map(|files| files.iter().map(|file| plain(file)).collect());
-            let edit = TaskEdit {
-                status: *status,
-                description: description.as_deref().map(plain),
-                action: action.as_deref().map(plain),
-                files,
-                ..TaskEdit::default()
-            };
-            Ok(vec![tasks.edit(task, edit)?])
-        }
-        Action::Depend { task, on, not } => {
-            let (after, not_after) = (on.clone(), not.clone());
-            Ok(vec![tasks.edit(task, TaskEdit { after, not_after, ..TaskEdit::default() })?])
-        }
-        Action::Load { .. } => tasks.load(loaded.into_iter().map(|task| Task {
-            action: plain(&task.action),
-            description: plain(&task.description),
-            files: task.files.iter().map(|file| plain(file)).collect(),
-            ..task
-        })),
-        Action::List { .. } => Ok(Vec::new()),
-    })?;
-    answer(args, &id, &tasks, &changed, app)?;
-    tidy(&app.workspace, &well);
-    Ok(Exit::Done)
-}
-
-fn answer(
-    args: &Args,
-    id: &SessionId,
-    tasks: &Tasks,
-    changed: &[Task],
-    app: &mut App,
-) -> Result<()> {
-    if args.markdown {
-        return app.out.line(tasks_markdown(tasks).trim_end());
-    }
-    if app.out.is_json() {
-        return changed.iter().try_for_each(|task| app.out.object(&TaskInfo::new(task, tasks)));
-    }
-    match changed {
-        [task] => {
-            let after = match &task.deps[..] {
-                [] => String::new(),
-                deps => format!(", after {}", deps.join(", ")),
-            };
-            app.out.line(visible(&format!("{id}: task {} is {}{after}", task.id, task.status)))
-        }
-        many => app.out.line(format_args!("{id}: {} taken in", count(many.len(), "task"))),
+                files: files.clone(),
+            }),
+            Self::Update { task, status, description, action, files } => {
+                let edit = TaskEdit {
+                    status: *status,
+                    description: description.clone(),
+                    action: action.clone(),
+                    files: files.clone(),
+                    ..TaskEdit::default()
+                };
+                TaskChange::Edit(task.clone(), edit)
+            }
+            Self::Depend { task, on, not } => {
+                let (after, not_after) = (on.clone(), not.clone());
+                let edit = TaskEdit { after, not_after, ..TaskEdit::default() };
+                TaskChange::Edit(task.clone(), edit)
+            }
+            Self::Load { file } => TaskChange::Load(load(file)?),
+            Self::List { .. } => TaskChange::Load(Vec::new()),
+        })
     }
 }
 

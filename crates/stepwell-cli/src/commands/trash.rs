@@ -4,14 +4,16 @@ use stepwell::sqlite::Access;
 use stepwell::store::Order;
 use stepwell::store::query::{Filter, LedgerRows, Query, TrashScope};
 use stepwell::{SessionId, SessionInfo};
+use stepwell_runtime::command::Command;
 use stepwell_terminal::note;
+use stepwell_terminal::reply::status_cell;
 use stepwell_terminal::table::{Column, Table, left};
 use stepwell_terminal::text::{bytes, count, moment};
-use stepwell_wire::{Erased, Restored, Session};
-use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention, tidy};
+use stepwell_wire::{Erased, Session};
+use stepwell_workspace::housekeeping::{Whose, empty_trash, of_others, retention};
 
 use super::delete::fail_if_left;
-use super::sessions::{status_cell, task};
+use super::sessions::task;
 use crate::app::App;
 use crate::ask::{Consent, Unasked};
 use crate::failure::{Exit, Result};
@@ -110,18 +112,8 @@ fn list(app: &mut App) -> Result<Exit> {
 }
 
 fn restore(sessions: &[String], app: &mut App) -> Result<Exit> {
-    let (well, _) =
-        app.workspace.open_session_in(TrashScope::Trash, &sessions[0], Access::Write)?;
-    let found =
-        sessions.iter().map(|name| app.workspace.find_session_in(&well, TrashScope::Trash, name));
-    let ids = found.collect::<Result<Vec<_>, _>>()?;
-    let removal = well.restore_all(&ids)?;
-    for id in &removal.taken {
-        app.out.answer(&Restored { restored: id.clone() }, format_args!("Restored {id}"))?;
-    }
-    fail_if_left(removal)?;
-    tidy(&app.workspace, &well);
-    Ok(Exit::Done)
+    let reply = app.carry_out(Command::Restore(sessions.to_vec()))?;
+    app.answer(&reply)
 }
 
 fn empty(whose: Whose, consent: Consent, app: &mut App) -> Result<Exit> {

@@ -3,11 +3,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stepwell_formats::Format;
+use stepwell_runtime::command::ImportedPlace;
 use stepwell_terminal::note;
+use stepwell_terminal::reply::Verbosity;
 use stepwell_terminal::text::count;
 use stepwell_workspace::{WatchNews, WatchedPlace, ownership, watch};
 
-use super::import::{Origin, Verbosity, report_import};
+use super::import::report_import;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 
@@ -79,7 +81,7 @@ fn say(news: WatchNews, app: &mut App) -> Result<()> {
     match news {
         WatchNews::Fault(why) => note(format_args!("warning: {why}")),
         WatchNews::Read { path, format, report } => {
-            report_import(report, &Origin { path: &path, format }, app, Verbosity::OnlyNews)?;
+            report_import(&ImportedPlace { path, format, report }, app, Verbosity::OnlyNews)?;
         }
     }
     Ok(())

@@ -6,7 +6,9 @@ use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 use std::sync::Arc;
 
-use stepwell::model::{Answer, Edited, GateAnswered, Mode, Permission, Settings, Who};
+use stepwell::model::{
+    Answer, Digest, Edited, FlowSettings, GateAnswered, Mode, Permission, Settings, Who,
+};
 use stepwell::sessions::Deps;
 use stepwell::store::query::Query;
 use stepwell::store::{Processes as _, SystemProcesses};
@@ -671,13 +673,13 @@ fn where_somebody_else_wants_a_flows_files_is_not_where_they_go() {
         let evil = two.ann.path("evil");
         std::fs::create_dir_all(&evil).unwrap();
         std::fs::write(evil.join("flow.yaml"), FLOW.replace("letter.md", "evil.md")).unwrap();
-        let places = serde_json::json!({
-            "output": evil.display().to_string(),
-            "spec": evil.join("flow.yaml").display().to_string(),
-        });
-        let metadata = [("flow".to_owned(), places)].into();
-        let edited = Edited { metadata, ..Edited::default() };
-        two.well().edit(&two.session(), edited).unwrap();
+        let flow = FlowSettings {
+            spec: Digest::of(b"evil"),
+            path: Some(evil.join("flow.yaml").display().to_string()),
+            output: Some(evil.display().to_string()),
+        };
+        let settings = Settings { flow: Some(flow), who: Who::from("bob"), ..Settings::default() };
+        two.well().lock(&two.session()).unwrap().append(settings).unwrap();
         let args = ["resume", &two.id, "--use-current-spec", "--respond", "ok"];
         let ran = two.ann.quietly(&args);
         assert_eq!(ran.code, Some(0), "{kept:?}: {}{}", ran.stdout, ran.stderr);

@@ -120,7 +120,7 @@ fn a_summary_that_cannot_be_had_is_said_and_the_run_goes_on() {
     let said = "truncated, not compacted (script: summary 1 fails: unavailable)";
     assert!(ran.stderr.contains(said), "{}", ran.stderr);
     let shown = env.quietly(&["show", "@last"]).stdout;
-    assert!(shown.contains("truncated = true"), "{shown}");
+    assert!(shown.contains("Truncated"), "{shown}");
     // A program is told the same, beside its answer.
     let json: Vec<&str> = RUN.iter().copied().chain(["--json"]).collect();
     let ran = env.quietly(&json);
@@ -170,7 +170,7 @@ fn a_session_without_a_model_that_can_be_asked_is_truncated() {
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stdout.contains("was truncated"), "{}", ran.stdout);
     assert!(ran.stderr.contains("cannot be asked"), "{}", ran.stderr);
-    let truncated = || one(&env, &["show", "@last"], 0)["metadata"]["truncated"].clone();
+    let truncated = || one(&env, &["show", "@last"], 0)["facts"]["truncated"].clone();
     assert_eq!(truncated(), true);
     env.quietly(&["compact", "@last", "--undo"]).line();
     assert!(truncated().is_null());
@@ -237,7 +237,7 @@ fn whether_a_session_is_truncated_goes_back_and_forth_with_its_view() {
     let env = env(&script(4, SUMMARY));
     env.file("stepwell.toml", "[compaction]\nkeep_tokens = 700\nauto = false\n");
     env.quietly(&RUN);
-    let truncated = |id: &str| one(&env, &["show", id], 0)["metadata"]["truncated"].clone();
+    let truncated = |id: &str| one(&env, &["show", id], 0)["facts"]["truncated"].clone();
     let does = |typed: &[&str]| assert_eq!(env.quietly(typed).code, Some(0), "{typed:?}");
     does(&["checkpoint", "@last", "whole"]);
     does(&["compact", "@last", "--truncate"]);

@@ -302,7 +302,7 @@ fn a_store_of_several_repositories_brings_no_worktree_back_in_another_one() {
     let ran = at(&env.work(), &run(&["--mode", "yolo"]));
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     let all = at(&env.work(), &["sessions", "--tree"]).json();
-    let child = all.iter().find(|it| it["metadata"]["subagent"].is_object()).unwrap();
+    let child = all.iter().find(|it| it["facts"]["subagent"].is_object()).unwrap();
     let child = child["id"].as_str().unwrap().to_owned();
     let worktree = env.path("sessions").join("worktrees").join(&child);
     assert!(!worktree.exists());

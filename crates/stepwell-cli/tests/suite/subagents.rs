@@ -70,7 +70,7 @@ pub(crate) const MERGE: &str = "{task: change it, agent: worker, workspace: work
 /// The sessions of subagents, as `sessions` lists them.
 pub(crate) fn children(env: &TestEnv) -> Vec<Value> {
     let all = env.quietly(&["sessions", "--tree", "--json"]).json();
-    all.into_iter().filter(|it| it["metadata"]["subagent"].is_object()).collect()
+    all.into_iter().filter(|it| it["facts"]["subagent"].is_object()).collect()
 }
 
 fn shown(env: &TestEnv, id: &str) -> Value {
@@ -187,7 +187,7 @@ fn an_unchanged_worktree_leaves_nothing() {
     let env = repository(&dispatching(&CHANGE.replace("worker", "looker")));
     let done = one(&env, &run(&["--mode", "yolo"]), 0);
     let told = told(&env, done["session_id"].as_str().unwrap());
-    assert!(told.contains("nothing was changed; it was removed"), "{told}");
+    assert!(told.contains("nothing was changed; its worktree was removed"), "{told}");
     assert_eq!(git(&env, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(git(&env, &["branch", "--list", "stepwell/*"]), "");
 }

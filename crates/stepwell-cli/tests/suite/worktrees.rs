@@ -177,9 +177,9 @@ fn what_git_ignores_is_named_and_kept() {
     );
     assert_eq!(env.read("new.txt"), "x\n");
     let told = told(&env, &parent);
-    assert!(told.contains("is merged into what is checked out"), "{told}");
+    assert!(told.contains("are merged into the checked-out branch"), "{told}");
     assert!(told.contains("what git ignores, and nothing else keeps: .env, target/"), "{told}");
-    assert!(!told.contains("it was removed"), "{told}");
+    assert!(!told.contains("its worktree was removed"), "{told}");
     let listed = env.quietly(&["worktrees", "--json"]).json();
     assert_eq!(listed[0]["paths"], json!([".env", "target/"]));
     assert!(env.quietly(&["worktrees"]).stdout.contains("ignored: .env, target/"));
@@ -245,7 +245,7 @@ fn a_repository_within_a_worktree_is_neither_merged_nor_lost() {
     let (env, parent, child) = after(MERGE, make);
     let said = told(&env, &parent);
     assert!(said.contains("a git repository of its own (sub)"), "{said}");
-    assert!(!said.contains("it was removed") && !said.contains("is merged"), "{said}");
+    assert!(!said.contains("its worktree was removed") && !said.contains("are merged"), "{said}");
     assert!(!git(&env, &["ls-files", "-s"]).contains("160000"));
     stays(&env, &child, "nested", "git repositories of their own: sub");
     assert!(folder(&env, &child).join("sub/.git").exists());
@@ -346,9 +346,13 @@ fn a_merge_that_a_rewind_took_back_is_told_as_it_stands() {
         ("hello", &*tip)
     );
     let said = told_last(&env, &parent);
-    assert!(said.contains(&format!("its commit {tip} is part of what is checked out")), "{said}");
     assert!(
-        said.contains("not as merged") && said.contains("git restore --source=HEAD -- a.txt"),
+        said.contains(&format!("their commit {tip} is part of the checked-out branch")),
+        "{said}"
+    );
+    assert!(
+        said.contains("differ from the merge")
+            && said.contains("git restore --source=HEAD -- a.txt"),
         "{said}"
     );
     // The file is still the session's own: the rewind is taken back.
@@ -364,7 +368,10 @@ fn a_merge_is_told_again_as_done_if_its_files_were_left_and_as_gone_if_its_commi
     let versions = env.quietly(&["files", &parent, "--json"]).json().len();
     one(&env, &["resume", &parent], 0);
     let said = told_last(&env, &parent);
-    assert!(said.contains("is merged into what is checked out; it was removed"), "{said}");
+    assert!(
+        said.contains("are merged into the checked-out branch; its worktree was removed"),
+        "{said}"
+    );
     // It changed nothing now.
     assert_eq!(env.quietly(&["files", &parent, "--json"]).json().len(), versions);
     into_the_call(&env, &parent, "--both");
@@ -372,7 +379,7 @@ fn a_merge_is_told_again_as_done_if_its_files_were_left_and_as_gone_if_its_commi
     git(&env, &["reset", "-q", "--hard", "HEAD~1"]);
     one(&env, &["resume", &parent], 0);
     let said = told_last(&env, &parent);
-    assert!(said.contains("no longer part of what is checked out"), "{said}");
+    assert!(said.contains("no longer part of the checked-out branch"), "{said}");
     assert!(said.contains(&format!("git merge {tip}")), "{said}");
 }
 
@@ -382,7 +389,7 @@ fn work_that_was_kept_and_merged_or_removed_since_is_told_so() {
     git(&env, &["merge", "-q", &format!("stepwell/{child}")]);
     into_the_call(&env, &parent, "--chat");
     one(&env, &["resume", &parent], 0);
-    assert!(told_last(&env, &parent).contains("is merged by now"));
+    assert!(told_last(&env, &parent).contains("are merged now"));
     let (env, parent, child) = after(CHANGE, "echo changed > a.txt");
     forced(&env, &child);
     into_the_call(&env, &parent, "--chat");

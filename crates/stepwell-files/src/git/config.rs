@@ -1,12 +1,12 @@
-//! Git's configuration, of a repository and of the user, as far as it names what git runs. It is
-//! read, and git is not asked.
+//! Git's configuration, of a repository and of the user, as far as it names programs that git runs.
+//! The files are read directly, without starting git.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::environment::UsersGit;
 
-/// How far configurations include each other: git's own limit.
+/// How deep configurations may include each other: git's own limit.
 const DEEPEST: usize = 10;
 
 /// The largest configuration that is read.
@@ -31,9 +31,8 @@ const COMMANDS: [&str; 15] = [
     "gpg.program",
 ];
 
-/// What the configuration of the repository whose work tree is at a folder names, and what the
-/// user's own names for it: where its hooks are, scripts in its commands, and files that they
-/// include. Nothing, if there is no repository.
+/// The paths that a repository's configuration and the user's own name for a work tree: the folder
+/// of its hooks, scripts in commands, and included files. Empty without a repository.
 pub(crate) fn named_by(work_tree: &Path, users: &UsersGit) -> Vec<PathBuf> {
     let Some(own) = git_folder(work_tree) else { return Vec::new() };
     let common = fs::read_to_string(own.join("commondir"));
@@ -45,8 +44,8 @@ pub(crate) fn named_by(work_tree: &Path, users: &UsersGit) -> Vec<PathBuf> {
     reading.named
 }
 
-/// What the user's own configuration names wherever one is: its files, those that they include, and
-/// hooks by their absolute path.
+/// The paths that the user's own configuration names for every repository: its files, included
+/// files, and hooks by an absolute path.
 pub(crate) fn named_by_users(users: &UsersGit) -> Vec<PathBuf> {
     let mut reading = Reading { work_tree: None, users, named: users.files.clone() };
     users.files.iter().for_each(|file| reading.read(file, DEEPEST));
@@ -54,7 +53,7 @@ pub(crate) fn named_by_users(users: &UsersGit) -> Vec<PathBuf> {
     reading.named
 }
 
-/// The repository whose work tree is at a folder, by its real path.
+/// The repository of a work tree, by its resolved path.
 pub(super) fn repository_of(work_tree: &Path) -> Option<PathBuf> {
     git_folder(work_tree)?.canonicalize().ok()
 }
@@ -70,7 +69,7 @@ fn git_folder(work_tree: &Path) -> Option<PathBuf> {
     Some(work_tree.join(text.strip_prefix("gitdir:")?.trim()))
 }
 
-/// Configurations that are read for a work tree, or for none in particular.
+/// The configurations that apply to a work tree, or to none in particular.
 struct Reading<'a> {
     work_tree: Option<&'a Path>,
     users: &'a UsersGit,
@@ -111,7 +110,7 @@ impl Reading<'_> {
         self.named.extend(files);
     }
 
-    /// A path in which `~/` is the user's home folder, as git reads it.
+    /// Expands `~/` to the user's home folder, as git does.
     fn expanded(&self, value: &str) -> PathBuf {
         match (value.strip_prefix("~/"), &self.users.home) {
             (Some(below), Some(home)) => home.join(below),
@@ -120,8 +119,8 @@ impl Reading<'_> {
     }
 }
 
-/// The settings of a configuration, in order: `section.name` in small letters, without what stands
-/// in quotes behind the section.
+/// The settings in a configuration, in order: `section.name` in lower case, without the quoted
+/// subsection.
 fn settings(text: &str) -> Vec<(String, String)> {
     let text = text.replace("\r\n", "\n").replace("\\\n", "");
     let mut section = String::new();
@@ -141,7 +140,7 @@ fn settings(text: &str) -> Vec<(String, String)> {
     found
 }
 
-/// Where a section's header ends, whose brackets may stand in quotes.
+/// The end of a section's header, whose brackets may be quoted.
 fn header_end(header: &str) -> Option<usize> {
     let (mut quoted, mut escaped) = (false, false);
     header.char_indices().find_map(|(at, character)| {
@@ -156,10 +155,10 @@ fn header_end(header: &str) -> Option<usize> {
     })
 }
 
-/// A value without its quotes, escapes and comment.
+/// A value without quotes, escapes and comment.
 fn plain(value: &str) -> String {
     let (mut plain, mut quoted) = (String::new(), false);
-    // What stands behind it is room.
+    // White space at the end is dropped.
     let mut kept = 0;
     let mut characters = value.trim().chars();
     while let Some(character) = characters.next() {

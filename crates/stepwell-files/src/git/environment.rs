@@ -1,11 +1,11 @@
-//! What of our environment git is given.
+//! The environment variables for git.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The variables that git needs: where things are, who commits, and the user's own choice of
-/// configuration files. All others stay with us.
+/// The variables that git needs: paths, the committer, and the user's choice of configuration
+/// files. No others are passed on.
 const GIVEN: [&str; 24] = [
     "PATH",
     "HOME",
@@ -33,23 +33,23 @@ const GIVEN: [&str; 24] = [
     "GIT_COMMITTER_DATE",
 ];
 
-/// What git is told by variables, because these go before every configuration file.
+/// Settings by variables, which override every configuration file.
 const SET: [(&str, &str); 8] = [
     ("LC_ALL", "C"),
     ("GIT_PAGER", "cat"),
     ("GIT_EDITOR", "true"),
     ("GIT_TERMINAL_PROMPT", "0"),
-    // No transport at all, also none for objects that a partial clone lacks.
+    // No transport at all, not even for objects that a partial clone lacks.
     ("GIT_ALLOW_PROTOCOL", ""),
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_SSH_COMMAND", "false"),
     ("GIT_ASKPASS", "false"),
 ];
 
-/// Leaves a command only what git needs.
+/// Reduces a command's environment to what git needs.
 pub(super) fn scrub(command: &mut Command) {
     command.env_clear();
-    // Nothing is read from the environment; some of it is passed on.
+    // The variables are passed on unread.
     for (name, value) in std::env::vars_os().filter(|(name, _)| is_given(name)) {
         let value = if name == "PATH" { absolute(&value) } else { value };
         command.env(name, value);
@@ -57,18 +57,18 @@ pub(super) fn scrub(command: &mut Command) {
     command.envs(SET);
 }
 
-/// Where the user's own configuration of git lies, and the system's: what any git of theirs reads
-/// besides the repository's.
+/// The configuration files of the user and the system, which every git reads besides the
+/// repository's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UsersGit {
-    /// The user's home folder, which `~/` stands for.
+    /// The user's home folder, for `~/`.
     pub(crate) home: Option<PathBuf>,
     /// The files, whether they exist or not.
     pub(crate) files: Vec<PathBuf>,
 }
 
 impl UsersGit {
-    /// As the git finds it that is started here: by the same variables.
+    /// The files that a git started here would read, by the same variables.
     pub(crate) fn found() -> Self {
         let all: Vec<_> = std::env::vars_os().filter(|(name, _)| is_given(name)).collect();
         Self::by(|name| all.iter().find(|(it, _)| it == name).map(|(_, value)| value.clone()))
@@ -98,7 +98,7 @@ fn is_given(name: &OsStr) -> bool {
     GIVEN.iter().any(|given| name == *given)
 }
 
-/// A search path without its relative folders: in a repository, `.` is the repository's.
+/// A search path without relative folders: in a repository, `.` is the repository's own.
 fn absolute(path: &OsStr) -> OsString {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     std::env::join_paths(folders).unwrap_or_default()

@@ -1,10 +1,10 @@
-//! Git, started safely. This is the only place that starts it.
+//! Runs git safely. No other code starts git.
 //!
-//! A repository's own configuration can name programs: filters, hooks, file system monitors,
-//! diff and merge drivers, pagers, credential helpers, transports. Whoever unpacks an archive has
-//! such a configuration without having read it. So every git that is started here has those
-//! settings turned off, may not use the network, and gets a short list of variables instead of
-//! our environment, which holds the providers' keys.
+//! A repository's own configuration can name programs: filters, hooks, file system monitors, diff
+//! and merge drivers, pagers, credential helpers, transports. A user who unpacks an archive gets
+//! such a configuration unread. So every git that is started here has those settings turned off,
+//! may not use the network, and receives a short list of variables instead of this process's
+//! environment, which contains the providers' keys.
 
 pub(crate) mod config;
 pub(crate) mod environment;
@@ -23,20 +23,20 @@ use self::settings::{Settings, overrides};
 #[derive(Clone, Debug)]
 pub struct SafeGit {
     folder: PathBuf,
-    /// Another worktree of the same repository that git will look into.
+    /// Another worktree of the same repository that git will read.
     other: Option<PathBuf>,
     /// An index in place of the repository's.
     index: Option<PathBuf>,
 }
 
 impl SafeGit {
-    /// Git in a folder, which may be in a repository or not.
+    /// Git in a folder, inside a repository or not.
     #[must_use]
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), other: None, index: None }
     }
 
-    /// Says that git will look into another worktree too, which may have settings of its own.
+    /// Declares another worktree that git will read, which may have its own settings.
     #[must_use]
     pub fn looking_into(self, other: &Path) -> Self {
         Self { other: Some(other.to_owned()), ..self }
@@ -48,13 +48,12 @@ impl SafeGit {
         Self { index: Some(index.to_owned()), ..self }
     }
 
-    /// Runs git and returns what it says, without the line's end. An error is what it complains
-    /// about.
+    /// Runs git and returns its output without the final line break. The error is its stderr.
     pub fn text(&self, args: &[&str]) -> Result<String, String> {
         self.text_with_input(args, "")
     }
 
-    /// Like [`Self::text`], with something to read on its standard input.
+    /// Like [`Self::text`], with text on its stdin.
     pub fn text_with_input(&self, args: &[&str], input: &str) -> Result<String, String> {
         let mut said = Vec::new();
         let output = self.start(args, input, |stdout| {
@@ -68,8 +67,7 @@ impl SafeGit {
         Err([text(&output.stderr), text(&said)].join("\n").trim().to_owned())
     }
 
-    /// Runs git with something to read on its standard input, and has its answer read while it
-    /// writes it.
+    /// Runs git with text on its stdin, and passes its output to a reader while git writes it.
     pub fn read(
         &self,
         args: &[&str],
@@ -86,25 +84,24 @@ impl SafeGit {
         }
     }
 
-    /// Does git say yes?
+    /// Does git exit with success?
     #[must_use]
     pub fn holds(&self, args: &[&str]) -> bool {
         self.text(args).is_ok()
     }
 
-    /// Why git is not used here, if it is not.
+    /// Fails, with the reason, if git cannot be used here.
     pub fn usable(&self) -> Result<(), String> {
         self.settings().map(drop)
     }
 
-    /// The programs that the configuration names for files with certain attributes. None of them
-    /// is ever started; work that needs one has to be refused.
+    /// The programs that the configuration names for files with certain attributes. None of them is
+    /// ever started; work that needs one is refused.
     pub fn drivers(&self) -> Result<Drivers, String> {
         Ok(self.settings()?.drivers())
     }
 
-    /// Refuses, if one of these files is committed only through a filter: git would take in another
-    /// form of it.
+    /// Fails if a filter applies to one of these files: git would commit a different content.
     pub fn without_filters(&self, files: &[String]) -> Result<(), String> {
         let filters = self.drivers()?.filters;
         if filters.is_empty() || files.is_empty() {
@@ -128,11 +125,11 @@ impl SafeGit {
         run(command, input, read).map_err(|error| format!("git cannot be run: {error}"))
     }
 
-    /// What is configured here, in every scope.
+    /// The settings of every scope.
     fn settings(&self) -> Result<Settings, String> {
         let mut all = Settings::default();
         for folder in [Some(&self.folder), self.other.as_ref()].into_iter().flatten() {
-            // A worktree that is yet to be made has no settings.
+            // A worktree that does not exist yet has no settings.
             if folder.is_dir() {
                 all.add(&listed(folder)?)?;
                 if all.places_work_tree {
@@ -144,7 +141,7 @@ impl SafeGit {
     }
 }
 
-/// Reads what `check-attr -z` says: a file, an attribute, a value, and so on. Refuses a file that
+/// Parses the output of `check-attr -z` (file, attribute, value, and so on). Fails for a file that
 /// needs one of these drivers.
 pub(crate) fn refuse(answer: &str, drivers: &BTreeSet<String>, what: &str) -> Result<(), String> {
     let fields: Vec<&str> = answer.split('\0').filter(|field| !field.is_empty()).collect();
@@ -157,8 +154,8 @@ pub(crate) fn refuse(answer: &str, drivers: &BTreeSet<String>, what: &str) -> Re
     }
 }
 
-/// Refuses a repository whose `core.worktree` is another folder than the one that it lies in, as a
-/// submodule's is: what git checks out and merges would be written there.
+/// Fails if `core.worktree` is not the repository's own folder, as in a submodule: git would check
+/// out and merge in that other folder.
 fn stays_in_place(folder: &Path) -> Result<(), String> {
     let asked = asked(folder, &["rev-parse", "--show-toplevel", "--absolute-git-dir"]);
     let text = asked.map(|said| String::from_utf8_lossy(&said).into_owned()).unwrap_or_default();
@@ -178,12 +175,12 @@ fn stays_in_place(folder: &Path) -> Result<(), String> {
     }
 }
 
-/// Every setting that git would heed in a folder.
+/// Every setting that git would apply in a folder.
 fn listed(folder: &Path) -> Result<Vec<u8>, String> {
     asked(folder, &["config", "--list", "-z", "--show-scope", "--includes"])
 }
 
-/// What git says in a folder before its settings are known, to what starts no program.
+/// Runs a git command that starts no program, before the settings are known.
 fn asked(folder: &Path, args: &[&str]) -> Result<Vec<u8>, String> {
     let command = prepared(folder, args, &overrides(&Settings::default()));
     let mut said = Vec::new();
@@ -198,12 +195,12 @@ fn asked(folder: &Path, args: &[&str]) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Git with its arguments, with these settings and no others that matter, in a process group of
-/// its own, so that a Ctrl+C that is meant for the run does not end it in the middle.
+/// Prepares git with these settings, in its own process group, so that a Ctrl+C meant for the run
+/// does not interrupt git.
 fn prepared(folder: &Path, args: &[&str], settings: &[(String, String)]) -> Command {
     let mut command = Command::new("git");
     command.arg("--no-pager").arg("-C").arg(folder);
-    // An option before the subcommand, such as --literal-pathspecs, stays there.
+    // Options before the subcommand, such as --literal-pathspecs, stay there.
     let options = args.iter().take_while(|arg| arg.starts_with("--")).count();
     let (options, rest) = args.split_at(options);
     command.args(options);
@@ -220,8 +217,8 @@ fn prepared(folder: &Path, args: &[&str], settings: &[(String, String)]) -> Comm
     command
 }
 
-/// Options that settings cannot express. Git would look into a submodule by a git of its own,
-/// which heeds the submodule's settings.
+/// Options that settings cannot express. Git would inspect a submodule through another git, which
+/// applies the submodule's settings.
 fn safe_options(subcommand: &str) -> &'static [&'static str] {
     match subcommand {
         "status" => &["--ignore-submodules=dirty"],
@@ -230,7 +227,7 @@ fn safe_options(subcommand: &str) -> &'static [&'static str] {
     }
 }
 
-/// Runs a command to its end: writes to it, reads what it says, and keeps what it complains about.
+/// Runs a command to its end with input, and returns its output and stderr.
 fn run(
     mut command: Command,
     input: &str,
@@ -240,7 +237,7 @@ fn run(
     let mut child = command.stdin(piped).spawn()?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let mut said = Vec::new();
-    // All pipes are short: whoever only writes would wait for whoever only reads.
+    // Pipes have small buffers, so input and output need separate threads.
     std::thread::scope(|scope| {
         scope.spawn(move || stdin.map(|mut stdin| stdin.write_all(input.as_bytes())));
         let said = &mut said;

@@ -1,10 +1,10 @@
-//! Which of git's settings are turned off, and which programs they name. Pure.
+//! The git settings that are turned off, and the programs that settings name. Pure.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-/// Settings that start a program or reach the network whatever a file's attributes say, and
-/// what they are set to instead.
+/// Settings that start a program or use the network regardless of a file's attributes, and their
+/// replacements.
 const FIXED: [(&str, &str); 31] = [
     ("core.fsmonitor", "false"),
     ("core.hooksPath", "/dev/null"),
@@ -27,45 +27,45 @@ const FIXED: [(&str, &str); 31] = [
     ("gpg.x509.program", "false"),
     ("gpg.ssh.program", "false"),
     ("gpg.ssh.defaultKeyCommand", "false"),
-    // Housekeeping may call a program of the repository's.
+    // Housekeeping may start a program of the repository.
     ("gc.auto", "0"),
     ("gc.recentObjectsHook", ""),
     ("maintenance.auto", "false"),
-    // Git would start another git in a submodule, which heeds the submodule's settings.
+    // Git would start another git in a submodule, which applies the submodule's settings.
     ("submodule.recurse", "false"),
     ("diff.submodule", "short"),
     ("diff.ignoreSubmodules", "dirty"),
     ("status.submoduleSummary", "false"),
-    // A folder that only looks like a repository is none.
+    // A folder that only looks like a repository does not count.
     ("safe.bareRepository", "explicit"),
     ("core.quotePath", "false"),
     (CANARY, "1"),
 ];
 
-/// A setting of ours that git must list. A git that does not heed settings from variables would
-/// not heed the others either.
+/// A setting of ours that git must list. A git that ignores settings from variables would ignore
+/// the other replacements, too.
 const CANARY: &str = "stepwell.safe";
 
-/// What is configured, as far as it matters.
+/// The relevant settings.
 #[derive(Debug, Default)]
 pub(super) struct Settings {
     /// Settings that name a program for some files, with their full keys.
     programs: BTreeSet<String>,
-    /// Does a setting say where the files of the repository lie?
+    /// Does a setting move the repository's files?
     pub(super) places_work_tree: bool,
 }
 
-/// The names of drivers that are configured, by what they are for.
+/// The names of configured drivers, by kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Drivers {
-    /// What changes the content of files on their way in and out.
+    /// Drivers that change the content of files on their way in and out.
     pub filters: BTreeSet<String>,
-    /// What merges files.
+    /// Drivers that merge files.
     pub merges: BTreeSet<String>,
 }
 
 impl Settings {
-    /// Takes in what `git config --list -z --show-scope` says.
+    /// Parses the output of `git config --list -z --show-scope`.
     pub(super) fn add(&mut self, listed: &[u8]) -> Result<(), String> {
         let mut fields = listed.split(|byte| *byte == 0);
         let mut heeded = false;
@@ -76,7 +76,7 @@ impl Settings {
             let value = String::from_utf8_lossy(value.get(1..).unwrap_or_default());
             heeded |= key == CANARY;
             self.places_work_tree |= key == "core.worktree";
-            // What is included depends on the branch and the folder, which the next command may
+            // A conditional include depends on the branch and folder, which the next command may
             // change.
             if key.starts_with("includeif.") && matches!(&*scope, "local" | "worktree") {
                 return Err(format!(
@@ -87,7 +87,7 @@ impl Settings {
             if replacement(&key).is_none() {
                 continue;
             }
-            // Set under any other name than the one that git heeds, it would not be turned off.
+            // A replacement under an altered name would have no effect.
             let Cow::Borrowed(key) = key else {
                 return Err(format!(
                     "git's configuration names a program as {key:?}, which is not UTF-8, so that \
@@ -115,27 +115,27 @@ impl Settings {
     }
 }
 
-/// A key's section, name and variable. The name may hold dots.
+/// A key's section, name and variable. The name may contain dots.
 fn parts(key: &str) -> Option<(&str, &str, &str)> {
     let (section, rest) = key.split_once('.')?;
     let (name, variable) = rest.rsplit_once('.')?;
     Some((section, name, variable))
 }
 
-/// What a setting that names a program is set to instead; absent, it names none.
+/// The replacement of a setting that names a program; `None` for other settings.
 fn replacement(key: &str) -> Option<&'static str> {
     let (section, _, variable) = parts(key)?;
     match (section, variable) {
         ("filter", "clean" | "smudge" | "process")
         | ("diff", "command" | "textconv")
         | ("hook", "command" | "event") => Some(""),
-        // An empty driver would count as having merged the file; `false` fails, which is a conflict.
+        // An empty driver would count as a successful merge; `false` fails, which is a conflict.
         ("filter", "required") | ("hook", "enabled") | ("merge", "driver") => Some("false"),
         _ => None,
     }
 }
 
-/// The settings that a git is started with.
+/// The settings for a git command.
 pub(super) fn overrides(settings: &Settings) -> Vec<(String, String)> {
     let fixed = FIXED.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     let found = settings
@@ -183,7 +183,7 @@ mod tests {
     fn a_repository_whose_settings_depend_on_something_is_refused() {
         let why = settings(&[("local", "includeif.onbranch:x.path\nmore")]).unwrap_err();
         assert!(why.contains("more"), "{why}");
-        // The user's own file may do so.
+        // The user's own file may include conditionally.
         assert!(settings(&[("global", "includeif.gitdir:~/w/.path\nmore")]).is_ok());
     }
 

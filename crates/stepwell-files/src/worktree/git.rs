@@ -1,27 +1,26 @@
-//! What worktrees ask git.
+//! Git commands for worktrees.
 
 use std::path::Path;
 
 use crate::git::{SafeGit, refuse};
 
-/// Runs git in a folder, and returns what it says without the line's end. An error is what it
-/// complains about.
+/// Runs git in a folder, and returns its output without the final line break. The error is its
+/// stderr.
 pub(super) fn git(folder: &Path, args: &[&str]) -> Result<String, String> {
     SafeGit::new(folder).text(args)
 }
 
-/// Does git say yes?
+/// Does git exit with success?
 pub(super) fn holds(folder: &Path, args: &[&str]) -> bool {
     git(folder, args).is_ok()
 }
 
-/// The names in an answer that NUL characters part.
+/// The names in NUL-separated output.
 pub(super) fn names(text: &str) -> Vec<String> {
     text.split('\0').filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-/// Refuses, if a file of a commit can be checked out only through a filter: git would write the
-/// filter's input in place of the file.
+/// Fails if a filter applies to a file of a commit: git would write the unfiltered content.
 pub(super) fn without_filters_at(folder: &Path, commit: &str) -> Result<(), String> {
     let git = SafeGit::new(folder);
     let filters = git.drivers()?.filters;
@@ -33,14 +32,14 @@ pub(super) fn without_filters_at(folder: &Path, commit: &str) -> Result<(), Stri
     let source = format!("--source={commit}");
     let asked = ["check-attr", &source, "-z", "--stdin", "filter"];
     let answer = top.text_with_input(&asked, &files);
-    // Older gits know the attributes of what is checked out alone.
+    // Older versions of git only know the attributes of the checked-out files.
     let answer = answer
         .or_else(|_| top.text_with_input(&["check-attr", "-z", "--stdin", "filter"], &files))?;
     refuse(&answer, &filters, "filter")
 }
 
-/// Refuses, if a file in a worktree needs a filter: git would take every such file for changed,
-/// and commit it in another form.
+/// Fails if a filter applies to a file in a worktree: git would consider every such file changed,
+/// and commit a different content.
 pub(super) fn without_filters_in(folder: &Path) -> Result<(), String> {
     let git = SafeGit::new(folder);
     let filters = git.drivers()?.filters;
@@ -51,8 +50,8 @@ pub(super) fn without_filters_in(folder: &Path) -> Result<(), String> {
     git.without_filters(&names(&git.text(&listed)?))
 }
 
-/// Refuses, if one of these files can be merged only by a merge driver. They are relative to the
-/// top of the worktree.
+/// Fails if a merge driver applies to one of these files. They are relative to the top of the
+/// worktree.
 pub(super) fn without_merge_drivers(top: &Path, files: &[String]) -> Result<(), String> {
     let git = SafeGit::new(top);
     let drivers = git.drivers()?.merges;

@@ -1,37 +1,36 @@
-//! Worktrees: the git worktree in which a subagent works, from its beginning to its end.
+//! The git worktree of a subagent, from its creation to its removal.
 //!
-//! Every step can be done again after a crash, and finds what was done before. Work that is
-//! neither merged nor empty is never removed here but by force.
+//! Every step can be repeated after a crash, and finds what was done before. Unmerged work is never
+//! removed here without force.
 
 mod git;
 mod reference;
 mod registry;
 mod state;
-mod subagent_record;
 mod uncommitted;
 
 use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
 use stepwell::SessionId;
+use stepwell::log::Head;
+use stepwell::model::{Fate, Isolation, WorktreeOutcome};
 
 use self::git::{git, holds, without_filters_at, without_filters_in, without_merge_drivers};
 pub use self::reference::WorktreeRef;
 use self::state::{Folder, named, repositories};
 pub use self::state::{Since, WorktreeInfo};
-pub use self::subagent_record::{Isolation, SubagentRecord};
 use crate::git::SafeGit;
 
 /// The folder of worktrees in a store's folder.
 pub const FOLDER: &str = "worktrees";
 
-/// What the branches' names begin with.
+/// The prefix of the branches' names.
 pub const PREFIX: &str = "stepwell/";
 
-/// A subagent's worktree, whether it is there or not.
+/// A subagent's worktree, whether it exists or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Worktree {
-    /// The workspace that it grew out of.
+    /// The workspace that it belongs to.
     workspace: PathBuf,
     /// The worktree's folder.
     pub path: PathBuf,
@@ -39,40 +38,15 @@ pub struct Worktree {
     pub branch: String,
 }
 
-/// What became of a worktree.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Fate {
-    /// Nothing was changed in it: it is removed.
-    Clean,
-    /// What was changed is part of what is checked out: it is removed.
-    Merged,
-    /// What was changed is written into the workspace's files, not committed: it is removed.
-    Written,
-    /// It holds work that is not merged.
-    Kept,
+/// The worktrees of which one is a subagent's, by the folder that its session recorded; none, if
+/// it works in none. A fork works where the session did that it was forked from.
+#[must_use]
+pub fn worktrees_of(head: &Head) -> Option<Vec<WorktreeRef>> {
+    let is_apart = head.facts.subagent.as_ref()?.isolation == Isolation::Worktree;
+    is_apart.then(|| WorktreeRef::named(Path::new(&head.workspace)))
 }
 
-/// How a worktree ended, as its session remembers it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Outcome {
-    /// What became of it.
-    pub fate: Fate,
-    /// The last commit of its branch; empty, if that is not known.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub tip: String,
-    /// The files that its commits change, relative to the repository; not more than a few.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub files: Vec<String>,
-    /// How many there are.
-    #[serde(default)]
-    pub count: usize,
-    /// Why it was not merged or not even committed.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub why: String,
-}
-
-/// How many files an outcome names: it is kept in the session's head, which is small.
+/// The most files in an outcome: the session's head must stay small.
 const MAX_NAMED: usize = 50;
 
 impl Worktree {
@@ -83,7 +57,7 @@ impl Worktree {
         Self { workspace: workspace.to_owned(), path, branch: format!("{PREFIX}{session}") }
     }
 
-    /// The commit at which a new worktree begins. An error is for the model.
+    /// The commit at which a new worktree begins. The error is for the model.
     pub fn base(&self) -> Result<String, String> {
         SafeGit::new(&self.workspace).usable()?;
         if !holds(&self.workspace, &["rev-parse", "--is-inside-work-tree"]) {
@@ -98,15 +72,15 @@ impl Worktree {
         })
     }
 
-    /// Is there something in the workspace that is not committed, and that a worktree lacks?
+    /// Does the workspace have uncommitted changes, which a worktree lacks?
     #[must_use]
     pub fn misses_changes(&self) -> bool {
         let status = git(&self.workspace, &["status", "--porcelain"]).unwrap_or_default();
-        // Stepwell's own entry in it does not matter to anyone.
+        // Stepwell's own entry in .gitignore does not count.
         status.lines().any(|line| !line.ends_with(" .gitignore"))
     }
 
-    /// The folder in the worktree that the workspace is in its repository.
+    /// The workspace's folder inside the worktree.
     pub fn root(&self) -> Result<PathBuf, String> {
         let prefix = git(&self.workspace, &["rev-parse", "--show-prefix"])?;
         Ok(match prefix.trim_end_matches('/') {
@@ -115,8 +89,8 @@ impl Worktree {
         })
     }
 
-    /// Makes it at a commit. Nobody has worked in it yet: what a process that died left of it
-    /// goes first.
+    /// Creates it at a commit. It has never been used, so remains of an interrupted creation are
+    /// removed first.
     pub fn make(&self, base: &str) -> Result<(), String> {
         without_filters_at(&self.workspace, base)?;
         self.clear()?;
@@ -134,7 +108,7 @@ impl Worktree {
         Err("nothing of the workspace's folder is committed: commit something in it first".into())
     }
 
-    /// What is left of it, for the model and the user.
+    /// Its remains, described for the model and the user.
     #[must_use]
     pub fn left(&self) -> String {
         let (path, branch) = (self.path.display(), &self.branch);
@@ -146,7 +120,7 @@ impl Worktree {
         }
     }
 
-    /// Brings it back from its branch, if its folder was removed.
+    /// Restores its folder from its branch.
     pub fn restore(&self) -> Result<(), String> {
         match self.folder() {
             Folder::Whole => return Ok(()),
@@ -165,7 +139,7 @@ impl Worktree {
 
     /// Makes it once more after it ended and was removed: at what is checked out, if that holds
     /// its work, and else where it ended.
-    pub fn make_again(&self, ended: &Outcome) -> Result<(), String> {
+    pub fn make_again(&self, ended: &WorktreeOutcome) -> Result<(), String> {
         if self.folder() != Folder::Missing {
             return Err(self.broken());
         }
@@ -174,7 +148,7 @@ impl Worktree {
         self.make(if elsewhere { &ended.tip } else { "HEAD" })
     }
 
-    /// Refuses, if git would drop a commit with the worktree whose folder was removed.
+    /// Fails if git would drop a commit together with a worktree whose folder is gone.
     fn without_stray(&self) -> Result<(), String> {
         match self.stray()? {
             None => Ok(()),
@@ -185,8 +159,8 @@ impl Worktree {
         }
     }
 
-    /// Makes git find it again, if it was moved together with its repository. One that was copied
-    /// leads to another repository, which git would mend in its place.
+    /// Reconnects it after it was moved with its repository. A copied worktree leads to another
+    /// repository, which git would change instead.
     pub fn find_again(&self) -> Result<(), String> {
         if self.leads_to().is_some_and(|repository| !repository.exists()) {
             let path = self.path.to_string_lossy().into_owned();
@@ -203,11 +177,12 @@ impl Worktree {
         }
     }
 
-    /// Makes git forget a worktree whose folder is gone. Others that git cannot find at the
-    /// moment are none of our business, so nothing is pruned.
+    /// Makes git forget a worktree whose folder is gone. Nothing is pruned, because other worktrees
+    /// may be missing only temporarily.
     fn forget(&self) {
         let path = self.path.to_string_lossy().into_owned();
-        // One that was cut off while it was made is locked; one that git does not know is forgotten.
+        // An interrupted creation leaves a lock. If git does not know the worktree, it is forgotten
+        // already.
         let git = SafeGit::new(&self.workspace).looking_into(&self.path);
         let _ = git.text(&["worktree", "remove", "-f", "-f", &path]);
     }
@@ -221,7 +196,7 @@ impl Worktree {
             }
             _ => {}
         }
-        // Git does not let go of one whose folder is there and broken.
+        // Git keeps its entry while a broken folder exists.
         self.forget();
         if self.has_branch() {
             git(&self.workspace, &["branch", "-q", "-D", &self.branch])?;
@@ -241,8 +216,8 @@ impl Worktree {
 
     /// Ends the work in it: commits what is not committed, and merges it if that is asked for.
     /// It removes nothing.
-    pub fn wrap_up(&self, base: &str, message: &str, merge: Merge) -> Outcome {
-        let kept = |why: String| Outcome {
+    pub fn wrap_up(&self, base: &str, message: &str, merge: Merge) -> WorktreeOutcome {
+        let kept = |why: String| WorktreeOutcome {
             fate: Fate::Kept,
             tip: String::new(),
             files: Vec::new(),
@@ -255,7 +230,12 @@ impl Worktree {
         }
     }
 
-    fn try_settle(&self, base: &str, message: &str, merge: Merge) -> Result<Outcome, String> {
+    fn try_settle(
+        &self,
+        base: &str,
+        message: &str,
+        merge: Merge,
+    ) -> Result<WorktreeOutcome, String> {
         match self.folder() {
             Folder::Whole => {}
             Folder::Broken => return Err(self.broken()),
@@ -310,10 +290,10 @@ impl Worktree {
                 }
             }
         };
-        Ok(Outcome { fate, tip, files, count, why })
+        Ok(WorktreeOutcome { fate, tip, files, count, why })
     }
 
-    /// Merges a commit into what is checked out in the workspace. Conflicts are found before
+    /// Merges a commit into the workspace's checked-out branch. Conflicts are detected before
     /// anything is touched.
     fn merge(&self, tip: &str, message: &str) -> Result<(), String> {
         let ours = git(&self.workspace, &["rev-parse", "HEAD"])?;
@@ -327,26 +307,26 @@ impl Worktree {
             let commit = ["commit-tree", &tree, "-p", &ours, "-p", tip, "-m", &message];
             git(&self.workspace, &commit)?
         };
-        // By default git takes what it ignores for worth nothing, and writes over it. It heeds this
-        // option in fast-forwards only, which is what this always is.
+        // By default git overwrites ignored files. It applies this option only to fast-forwards,
+        // which this always is.
         let forward = ["merge", "-q", "--ff-only", "--no-overwrite-ignore", &target];
         git(&self.workspace, &forward).map(drop)
     }
 
-    /// The files that merging its commits since `base` changes in the workspace, relative to the
+    /// The workspace's files that merging its commits since `base` would change, relative to the
     /// workspace.
     #[must_use]
-    pub fn would_change(&self, base: &str, outcome: &Outcome) -> Vec<String> {
+    pub fn would_change(&self, base: &str, outcome: &WorktreeOutcome) -> Vec<String> {
         let prefix = git(&self.workspace, &["rev-parse", "--show-prefix"]).unwrap_or_default();
         let inside = |file: &String| file.strip_prefix(&prefix).map(str::to_owned);
-        // An outcome names only a few. Git would take an empty name for what is checked out.
+        // An outcome lists only some files. Git would read an empty name as HEAD.
         let is_known = !base.is_empty() && !outcome.tip.is_empty();
         let files = is_known.then(|| self.changed_between(base, &outcome.tip).ok()).flatten();
         files.unwrap_or_else(|| outcome.files.clone()).iter().filter_map(inside).collect()
     }
 
-    /// Removes it with its branch: not if something in it is kept nowhere else, and not the
-    /// branch if it moved on from `tip`.
+    /// Removes it with its branch. Refuses if it contains anything that is kept nowhere else; keeps
+    /// the branch if it moved on from `tip`.
     pub fn remove(&self, tip: &str) -> Result<(), String> {
         self.not_borrowed()?;
         match self.folder() {
@@ -387,7 +367,8 @@ impl Worktree {
         }
     }
 
-    /// Removes it with its branch, whatever it holds; not if someone has the branch checked out.
+    /// Removes it with its branch, whatever it contains. Refuses if the branch is checked out
+    /// elsewhere.
     pub fn remove_by_force(&self) -> Result<(), String> {
         self.clear()
     }
@@ -398,18 +379,18 @@ impl Worktree {
     }
 }
 
-/// Is a branch to be merged?
+/// How to merge a branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Merged with a commit.
+    /// With a commit.
     Yes,
     /// Into the workspace's files, without a commit.
     IntoFiles,
-    /// Left as a branch.
+    /// Not at all: the branch stays.
     No,
 }
 
-/// What git says of a merge that has conflicts: a tree, then the files.
+/// Parses git's output about a merge with conflicts: a tree, then the files.
 fn conflict(said: &str) -> String {
     let is_tree = |line: &str| line.len() >= 40 && line.bytes().all(|it| it.is_ascii_hexdigit());
     let mut lines = said.lines();
@@ -422,8 +403,8 @@ fn conflict(said: &str) -> String {
     }
 }
 
-/// The names of sessions that may have a worktree's folder or branch here, in order. A branch may
-/// as well be the user's own.
+/// The sessions that may have a worktree's folder or branch here, in order. A branch may also be
+/// the user's own.
 #[must_use]
 pub fn all(workspace: &Path, store: &Path) -> Vec<SessionId> {
     let folders = std::fs::read_dir(store.join(FOLDER)).into_iter().flatten().flatten();
@@ -432,7 +413,7 @@ pub fn all(workspace: &Path, store: &Path) -> Vec<SessionId> {
     let listed = ["for-each-ref", "--format=%(refname:short)", &format!("refs/heads/{PREFIX}")];
     let branches = git(workspace, &listed).unwrap_or_default();
     found.extend(branches.lines().filter_map(|line| line.strip_prefix(PREFIX)).map(str::to_owned));
-    // Git may know of one of which nothing else is left.
+    // Git may know a worktree without a folder or branch.
     let within = registry::resolved(&store.join(FOLDER));
     let known = registry::entries(workspace).unwrap_or_default();
     let known = known.iter().filter(|it| it.path.parent() == Some(&*within));

@@ -1,8 +1,8 @@
-//! The worktree that a session works in, by the folder that it recorded.
+//! Resolves the recorded folder of a session that works in a worktree.
 //!
-//! A recorded folder is a name, not a place: since then the workspace may have been moved or
-//! copied, or the session may have come from someone else. Only the worktree's id and the path
-//! within it are believed, and only in the store that holds the session.
+//! A recorded folder is a name, not a place: the workspace may have been moved or copied since, or
+//! the session may come from another person. Only the worktree's id and the path inside it are
+//! trusted, and only within the store that holds the session.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -10,18 +10,18 @@ use stepwell::SessionId;
 
 use super::FOLDER;
 
-/// A worktree, and the folder in it that a session works in.
+/// A worktree, and a session's folder in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeRef {
-    /// The session that the worktree was made for.
+    /// The session that the worktree was created for.
     pub worktree: SessionId,
     /// The workspace's folder in the repository.
     within: PathBuf,
 }
 
 impl WorktreeRef {
-    /// Those that a recorded folder may mean. More than one only if folders above or below it
-    /// happen to be called so.
+    /// The worktrees that a recorded folder may refer to. Several only if folders above or below it
+    /// have matching names.
     #[must_use]
     pub fn named(recorded: &Path) -> Vec<Self> {
         let parts: Vec<Component<'_>> = recorded.components().collect();
@@ -36,8 +36,8 @@ impl WorktreeRef {
         named.collect()
     }
 
-    /// Its folder in a store, without links; nothing, if there is none, or if a link leads out
-    /// of the worktree.
+    /// Its folder in a store, with links resolved; `None` if it does not exist, or if a link leads
+    /// out of the worktree.
     #[must_use]
     pub fn folder(&self, store: &Path) -> Option<PathBuf> {
         let top = std::fs::canonicalize(store).ok()?.join(FOLDER).join(self.worktree.as_str());

@@ -1,18 +1,17 @@
-//! The registry: what git knows of all the worktrees of a repository, also of those whose folder
-//! is gone.
+//! Git's list of a repository's worktrees, including those whose folder is gone.
 
 use std::path::{Path, PathBuf};
 
 use super::Worktree;
 use super::git::{git, holds};
 
-/// A worktree in git's list, the repository's main one included.
+/// A worktree in git's list, or the repository's main one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) path: PathBuf,
-    /// The commit that is checked out in it.
+    /// Its checked-out commit.
     head: Option<String>,
-    /// The branch that is checked out in it, with its full name.
+    /// Its checked-out branch, by full name.
     branch: Option<String>,
 }
 
@@ -35,7 +34,7 @@ fn parse(listed: &str) -> Vec<Entry> {
     found
 }
 
-/// A path as git names it, also if nothing is there.
+/// A path as git writes it, even if nothing is there.
 pub(super) fn resolved(path: &Path) -> PathBuf {
     let above = path.parent().and_then(|above| std::fs::canonicalize(above).ok());
     match (std::fs::canonicalize(path), above, path.file_name()) {
@@ -46,7 +45,7 @@ pub(super) fn resolved(path: &Path) -> PathBuf {
 }
 
 impl Worktree {
-    /// The worktree other than its own in which its branch is checked out.
+    /// Another worktree in which its branch is checked out.
     pub(super) fn borrowed(&self) -> Result<Option<PathBuf>, String> {
         if !self.has_branch() {
             return Ok(None);
@@ -58,7 +57,7 @@ impl Worktree {
         Ok(other.map(|it| it.path))
     }
 
-    /// Refuses, if its branch is checked out in another worktree.
+    /// Fails if its branch is checked out in another worktree.
     pub(super) fn not_borrowed(&self) -> Result<(), String> {
         match self.borrowed()? {
             None => Ok(()),
@@ -67,15 +66,15 @@ impl Worktree {
             }
         }
     }
-    /// The commit that was checked out in its folder, which is gone, if no branch and no tag
-    /// holds it: git drops it with the worktree.
+    /// The checked-out commit of its missing folder, if no branch or tag contains it: git drops it
+    /// with the worktree.
     pub(super) fn stray(&self) -> Result<Option<String>, String> {
         if !holds(&self.workspace, &["rev-parse", "--git-dir"]) {
             return Ok(None);
         }
         let own = resolved(&self.path);
         let entry = entries(&self.workspace)?.into_iter().find(|it| resolved(&it.path) == own);
-        // One that was cut off while it was made has no commit yet.
+        // An interrupted creation has no commit yet.
         let is_commit = |head: &String| {
             holds(&self.workspace, &["cat-file", "-e", &format!("{head}^{{commit}}")])
         };

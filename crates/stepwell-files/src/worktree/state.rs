@@ -1,5 +1,4 @@
-//! How a worktree stands: what there is in it that nothing else keeps, and what became of what
-//! was merged.
+//! The state of a worktree: its unsaved work, and the fate of merged work.
 
 use std::path::PathBuf;
 
@@ -7,42 +6,42 @@ use stepwell_wire::WorktreeState;
 
 use super::git::{git, holds, names, without_filters_in};
 use super::registry::{entries, resolved};
-use super::{Fate, Outcome, Worktree};
+use super::{Fate, Worktree, WorktreeOutcome};
 
-/// How a worktree stands, with the paths that make it so; not more than a few.
+/// The state of a worktree, with some of the paths that cause it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WorktreeInfo {
-    /// How it stands.
+    /// The state.
     pub state: WorktreeState,
-    /// What it holds that nothing else keeps.
+    /// Paths that are kept nowhere else.
     pub paths: Vec<String>,
-    /// The commit that is not merged, if it is on no branch either.
+    /// The unmerged commit, if no branch contains it.
     pub stray: Option<String>,
 }
 
-/// What is left of a worktree's folder.
+/// The remains of a worktree's folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Folder {
-    /// All of it.
+    /// Complete.
     Whole,
-    /// Nothing.
+    /// Missing.
     Missing,
-    /// Files, of which git cannot say what they are.
+    /// Files that git cannot identify.
     Broken,
 }
 
-/// What became of work after its end was recorded.
+/// What happened to the work after its end was recorded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Since {
-    /// It stands as it was recorded.
+    /// Nothing.
     Unchanged,
-    /// What was merged is part of what is checked out, but these files are not as merged.
+    /// Merged work is still part of the checked-out branch, but these files differ from the merge.
     TakenBack(Vec<String>),
-    /// What was merged is no longer part of what is checked out.
+    /// Merged work is no longer part of the checked-out branch.
     NotInHead,
-    /// What was kept is part of what is checked out by now.
+    /// Kept work was merged since.
     Merged,
-    /// What was kept is gone, with its branch.
+    /// Kept work is gone, with its branch.
     Removed,
 }
 
@@ -52,7 +51,7 @@ const MAX_NAMED: usize = 50;
 impl Worktree {
     pub(super) fn folder(&self) -> Folder {
         let empty = std::fs::read_dir(&self.path).map_or(true, |mut all| all.next().is_none());
-        // Without a `.git` of its own git would answer for the repository around it.
+        // Without its own `.git`, git would describe the surrounding repository.
         let top = git(&self.path, &["rev-parse", "--show-toplevel"]);
         let resolved = std::fs::canonicalize(&self.path);
         match (top, resolved) {
@@ -64,25 +63,25 @@ impl Worktree {
         }
     }
 
-    /// Does its repository know it? That of a copied worktree knows the one that it was copied
-    /// from, and what git does in the copy it does to that one.
+    /// Does its repository know it? A copied worktree refers to the original, and git commands in
+    /// the copy would change the original.
     fn is_known(&self) -> bool {
         let (own, known) = (resolved(&self.path), entries(&self.path).unwrap_or_default());
         known.iter().any(|it| resolved(&it.path) == own)
     }
 
-    /// The part of a repository that its `.git` names.
+    /// The part of a repository that its `.git` refers to.
     pub(super) fn leads_to(&self) -> Option<PathBuf> {
         let text = std::fs::read_to_string(self.path.join(".git")).ok()?;
         Some(self.path.join(text.strip_prefix("gitdir: ")?.trim_end_matches('\n')))
     }
 
-    /// Is it a copy, whose `.git` leads to the repository of the one that it was copied from?
+    /// Is it a copy, whose `.git` refers to the original's repository?
     pub fn is_copy(&self) -> bool {
         self.leads_to().is_some_and(|it| it.exists()) && self.folder() == Folder::Broken
     }
 
-    /// Why git cannot say how it stands, though its folder is there.
+    /// Why git cannot determine the state of its existing folder.
     #[must_use]
     pub fn broken(&self) -> String {
         let (path, leads_to) = (self.path.display(), self.leads_to());
@@ -96,11 +95,11 @@ impl Worktree {
         )
     }
 
-    /// How it stands, given where it began and how it ended, as far as that is known.
+    /// Its state, given its beginning and its outcome, as far as they are known.
     pub fn state(
         &self,
         base: Option<&str>,
-        ended: Option<&Outcome>,
+        ended: Option<&WorktreeOutcome>,
     ) -> Result<WorktreeInfo, String> {
         let with = |state, paths| Ok(WorktreeInfo { state, paths, stray: None });
         let plain = |state| with(state, Vec::new());
@@ -143,13 +142,13 @@ impl Worktree {
     fn without_folder(
         &self,
         base: Option<&str>,
-        ended: Option<&Outcome>,
+        ended: Option<&WorktreeOutcome>,
     ) -> Result<WorktreeState, String> {
         if !self.has_branch() {
             return Ok(WorktreeState::Clean);
         }
         let tip = self.tip()?;
-        // A process may have died between removing the folder and the branch.
+        // The process may have died between removing the folder and the branch.
         let fate = ended.filter(|ended| ended.tip == tip).map(|ended| ended.fate);
         Ok(match (self.is_merged(&tip), fate) {
             (false, _) if is_settled(ended, &tip) => WorktreeState::Merged,
@@ -161,33 +160,33 @@ impl Worktree {
         })
     }
 
-    /// Is a commit part of what is checked out in the workspace?
+    /// Is a commit part of the workspace's checked-out branch?
     pub(super) fn is_merged(&self, commit: &str) -> bool {
         holds(&self.workspace, &["merge-base", "--is-ancestor", commit, "HEAD"])
     }
 
-    /// What git ignores in it; a folder of which everything is ignored stands for all of it.
+    /// The ignored files in it; a completely ignored folder is listed as one.
     pub(super) fn ignored(&self) -> Result<Vec<String>, String> {
         let listed =
             ["ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"];
         Ok(names(&git(&self.path, &listed)?))
     }
 
-    /// The git repositories in it that are not its own, tracked or not.
+    /// Other git repositories in it, tracked or not.
     pub(super) fn nested(&self) -> Result<Vec<String>, String> {
         let others =
             names(&git(&self.path, &["ls-files", "-z", "--others", "--exclude-standard"])?);
         let tracked = names(&git(&self.path, &["ls-files", "-z", "--stage"])?);
         let links = tracked.iter().filter(|line| line.starts_with("160000 "));
         let links = links.filter_map(|line| line.split_once('\t')).map(|(_, path)| path.to_owned());
-        // Git lists what is in a folder, unless that is a repository.
+        // Git lists the contents of a folder, unless the folder is a repository.
         let others = others.iter().filter_map(|path| path.strip_suffix('/')).map(str::to_owned);
         let mut found: Vec<String> = others.chain(links).collect();
         found.retain(|path| self.path.join(path).join(".git").exists());
         Ok(found)
     }
 
-    /// The links to other repositories' commits that came between two commits.
+    /// The links to other repositories' commits that were added between two commits.
     pub(super) fn new_links(&self, base: &str, tip: &str) -> Result<Vec<String>, String> {
         let raw =
             git(&self.path, &["diff", "--raw", "-z", "--no-renames", "--abbrev=40", base, tip])?;
@@ -200,9 +199,9 @@ impl Worktree {
         Ok(changes.filter(is_new).map(|pair| pair[1].clone()).collect())
     }
 
-    /// What became of it since it ended, for whoever is told of its end again.
+    /// What happened to it since its end, for repeated reports.
     #[must_use]
-    pub fn since(&self, ended: &Outcome) -> Since {
+    pub fn since(&self, ended: &WorktreeOutcome) -> Since {
         let merged = !ended.tip.is_empty() && self.is_merged(&ended.tip);
         match ended.fate {
             Fate::Merged if !merged => Since::NotInHead,
@@ -216,8 +215,7 @@ impl Worktree {
         }
     }
 
-    /// The files, relative to the repository, that are not in the workspace as they are in what
-    /// is checked out.
+    /// The files, relative to the repository, that differ between the workspace and HEAD.
     fn unlike_head(&self, files: &[String]) -> Vec<String> {
         let Ok(top) = git(&self.workspace, &["rev-parse", "--show-toplevel"]) else {
             return Vec::new();
@@ -233,12 +231,12 @@ impl Worktree {
 
 /// Whether what a commit holds is in the workspace, though no commit there leads to it: it began with
 /// files that were not committed, and what it changed was written into them.
-fn is_settled(ended: Option<&Outcome>, tip: &str) -> bool {
-    let settled = |it: &Outcome| matches!(it.fate, Fate::Clean | Fate::Written);
+fn is_settled(ended: Option<&WorktreeOutcome>, tip: &str) -> bool {
+    let settled = |it: &WorktreeOutcome| matches!(it.fate, Fate::Clean | Fate::Written);
     ended.is_some_and(|ended| ended.tip == tip && settled(ended))
 }
 
-/// Paths in a line, not more than a few.
+/// Some paths on one line.
 pub(super) fn named(paths: &[String]) -> String {
     let few: Vec<&str> = paths.iter().take(5).map(String::as_str).collect();
     match paths.len() - few.len() {
@@ -247,7 +245,7 @@ pub(super) fn named(paths: &[String]) -> String {
     }
 }
 
-/// Why work with repositories in it is neither merged nor removed.
+/// Why a worktree with nested repositories is neither merged nor removed.
 pub(super) fn repositories(paths: &[String]) -> String {
     format!(
         "it holds a git repository of its own ({}), of which git would merge nothing but a link",

@@ -1,5 +1,5 @@
-//! Work that is not committed: a worktree may begin with the workspace's files as they are, and its
-//! changes may be written into them. Nothing on the user's branch or in their index changes.
+//! Worktrees with uncommitted files: they begin with the workspace's current files, and their
+//! changes are written back into them. The user's branch and index stay unchanged.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -8,12 +8,12 @@ use super::git::{git, names, without_filters_at};
 use super::{Worktree, conflict};
 use crate::git::SafeGit;
 
-/// What a commit is called that holds the workspace as it was.
+/// The message of a commit of the workspace's files.
 const MESSAGE: &str = "The workspace as it was, with what was not committed";
 
 impl Worktree {
-    /// A commit, on no branch, of the workspace as it is: what git tracks, and `own` files, which are
-    /// relative to the workspace. It is the last commit, if there is nothing else.
+    /// A commit, on no branch, of the workspace's files: those that git tracks, and the `own` ones,
+    /// relative to the workspace. If there are no changes, it is the last commit.
     pub fn snapshot(&self, own: &[String]) -> Result<String, String> {
         let head = self.base()?;
         without_filters_at(&self.workspace, &head)?;
@@ -26,16 +26,16 @@ impl Worktree {
         }
     }
 
-    /// Writes what a commit changed since `base` into the workspace's files, merged with what
-    /// changed there meanwhile. Conflicts are found before anything is touched; what was written
-    /// before the process died is not written again.
+    /// Writes the changes of a commit since `base` into the workspace's files, merged with later
+    /// changes there. Conflicts are detected before anything is touched. After a crash, files that
+    /// were already written stay as they are.
     pub(super) fn write_into_files(&self, base: &str, tip: &str) -> Result<(), String> {
         let known = self.changed_between(base, tip)?;
         let before = ["ls-tree", "-r", "-z", "--name-only", "--full-tree", base];
         let known = known.into_iter().chain(names(&git(&self.workspace, &before)?)).collect();
         let index = OwnIndex::of(self)?;
         let ours = index.tree(&known)?;
-        // Its parent is where the work began, so that git merges from there.
+        // The base is its parent, so that git merges from there.
         let commit = self.commit_of(&ours, base)?;
         let merge = ["merge-tree", "--write-tree", "--name-only", "--no-messages", &commit, tip];
         let merged = git(&self.workspace, &merge).map_err(|said| conflict(&said))?;
@@ -61,7 +61,7 @@ impl Worktree {
     }
 }
 
-/// An index of our own, that begins as the user's and is removed with this.
+/// A temporary index that begins as a copy of the user's.
 struct OwnIndex {
     git: SafeGit,
     top: PathBuf,
@@ -87,11 +87,11 @@ impl OwnIndex {
         }
     }
 
-    /// The tree of what git tracks and of `known` files as they are in the workspace.
+    /// The tree of the tracked and the `known` files in the workspace.
     fn tree(&self, known: &BTreeSet<String>) -> Result<String, String> {
         let tracked: BTreeSet<String> =
             names(&self.git.text(&["ls-files", "-z"])?).into_iter().collect();
-        // `git add --update` would look into submodules.
+        // `git add --update` would inspect submodules.
         let changed = ["diff", "--ignore-submodules=all", "--name-only", "-z", "--no-renames"];
         let changed = names(&self.git.text(&changed)?);
         let known = known.difference(&tracked).chain(&changed).map(String::as_str);
@@ -103,14 +103,14 @@ impl OwnIndex {
         self.git.text(&["write-tree"])
     }
 
-    /// Whether a path is a file, or nothing, and in no other repository.
+    /// Is the path absent or a file, and not inside another repository?
     fn is_file_of_ours(&self, path: &str) -> bool {
         let is_folder = self.top.join(path).symlink_metadata().is_ok_and(|it| it.is_dir());
         let mut folders = path.match_indices('/').map(|(at, _)| path.split_at(at).0);
         !is_folder && !folders.any(|folder| self.top.join(folder).join(".git").exists())
     }
 
-    /// Removes it, also what a git left of it that was killed.
+    /// Removes it, and the lock file of a git that was killed.
     fn remove(&self) {
         let mut lock = self.path.clone().into_os_string();
         lock.push(".lock");

@@ -1,9 +1,9 @@
-//! Rewinds a session for the crash tests, and dies where it is told to.
+//! Rewinds a session for the crash tests, and kills itself at a given point.
 //!
-//! `stepwell-test-rewinder WORKSPACE SEQ N`: moves the session `run` back to SEQ, or, with 0
-//! for SEQ, takes the last rewind back; one that was cut off is finished first. At the Nth
-//! stage the process kills itself, as `kill -9` would; with 0 it lives. With `left` after that, files
-//! that someone else changed while a rewind was cut off do not stop it.
+//! `stepwell-test-rewinder WORKSPACE SEQ N`: rewinds the session `run` to SEQ, or, if SEQ is 0,
+//! undoes the last rewind; an interrupted rewind is finished first. At the Nth stage the process
+//! kills itself, as `kill -9` would; with 0 it survives. A further argument `left` leaves files
+//! alone that someone else changed during an interrupted rewind.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Killed anywhere in a rewind: afterwards it is wholly done or not at all, files included.
+//! A rewind killed at any point: afterwards it is done completely or not at all, files included.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ use super::files::{Shape, shape};
 
 const REWINDER: &str = env!("CARGO_BIN_EXE_stepwell-test-rewinder");
 
-/// A workspace whose session `run` changed all kinds of things after its third event.
+/// A workspace whose session `run` made all kinds of changes after its third event.
 struct Scene {
     _keep: tempfile::TempDir,
     root: PathBuf,
@@ -66,7 +66,7 @@ impl Scene {
         command
     }
 
-    /// Rewinds; did it live?
+    /// Rewinds, and returns whether the process survived.
     fn rewind(&self, to: &str, n: usize) -> bool {
         let output = self.command(to, n).output().unwrap();
         let code = output.status.code();
@@ -74,7 +74,7 @@ impl Scene {
         code.is_some()
     }
 
-    /// How many answers the model would be shown, and whether a rewind is under way.
+    /// How many answers the model would receive, and whether a rewind is unfinished.
     fn chat(&self) -> (usize, bool) {
         let well = Stepwell::open(self.root.join(".stepwell")).unwrap();
         let session = well.lock(&"run".parse().unwrap()).unwrap();
@@ -115,7 +115,7 @@ fn a_rewind_that_is_killed_at_any_stage_is_finished_by_the_next_one() {
         }
         killed += 1;
         assert_eq!(scene.chat(), (2, true), "stage {n}");
-        // Whoever finishes it may be killed as well, and again.
+        // The process that finishes it may be killed as well, and again.
         for m in 1..4 {
             if scene.rewind(BEGUN, m * 2) {
                 break;
@@ -125,7 +125,7 @@ fn a_rewind_that_is_killed_at_any_stage_is_finished_by_the_next_one() {
             assert!(scene.rewind(BEGUN, 0));
         }
         scene.is_back();
-        // Taking it back, killed at the same stage, ends as if nothing had been rewound.
+        // The undo, killed at the same stage, ends as if nothing had been rewound.
         if !scene.rewind("0", n) {
             assert!(scene.rewind("0", 0));
         }
@@ -170,7 +170,7 @@ fn what_someone_else_changes_before_a_cut_off_rewind_is_finished_is_left_to_them
     assert!(!scene.rewind(BEGUN, 1));
     std::fs::write(scene.root.join("moved"), "theirs").unwrap();
     let half = shape(&scene.root);
-    // The test's program wants nothing to be in the way; the files are what counts here.
+    // The test's program refuses conflicts; only the files matter here.
     assert!(!scene.command(BEGUN, 0).output().unwrap().status.success());
     assert_eq!(shape(&scene.root), half);
     assert!(!scene.command(BEGUN, 0).arg("left").output().unwrap().status.success());

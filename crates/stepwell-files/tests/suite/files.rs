@@ -1,4 +1,4 @@
-//! What commands change is captured, and goes back and forth byte for byte.
+//! Changes of commands are captured, and can be undone and redone byte for byte.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use stepwell_files::safe_path::Root;
 use stepwell_files::site::Site;
 use tempfile::TempDir;
 
-/// What stands in a workspace: paths with what makes them up.
+/// The contents of a workspace: paths and their kinds.
 pub(crate) type Shape = BTreeMap<String, Thing>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub(crate) enum Thing {
     Link(String),
 }
 
-/// The files and links of a folder, without git's and ours.
+/// The files and links in a folder, without git's and Stepwell's own.
 pub(crate) fn shape(root: &Path) -> Shape {
     let mut shape = Shape::new();
     let mut waiting = vec![root.to_owned()];
@@ -88,7 +88,7 @@ impl Workspace {
         self.session.now().as_micros() * 1000
     }
 
-    /// Does something as a command would, and records what it changed.
+    /// Makes a change as a command would, and records it.
     pub(crate) fn command(&mut self, change: impl FnOnce(&Path)) -> Vec<FileChanged> {
         self.capture.before(self.now());
         change(&self.root);
@@ -165,7 +165,7 @@ pub(crate) fn write(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A work tree with tracked files, changed ones, new ones and ignored ones.
+/// A work tree with tracked, changed, new and ignored files.
 pub(crate) fn furnished(root: &Path) {
     git(root, &["init", "-q"]);
     write(root, ".gitignore", "target/\n*.log\n/.stepwell\n");
@@ -193,7 +193,7 @@ fn all_that_a_command_does_to_files_goes_back_and_forth() {
             }
         });
         let begun = (workspace.head(), shape(&workspace.root));
-        // Nothing is no change, nor is what is ignored, nor what is only touched.
+        // Unchanged, ignored and merely touched files do not count as changed.
         assert_eq!(workspace.shell("true"), []);
         assert_eq!(workspace.shell("echo x >> target/out; echo y > other.log; touch run.sh"), []);
         let mut passed = vec![begun];
@@ -217,7 +217,7 @@ fn all_that_a_command_does_to_files_goes_back_and_forth() {
                 .collect::<Shape>()
         };
         let last = shape(&workspace.root);
-        // To every point, from the newest to the oldest and crosswise, and back again.
+        // To every point, from the newest to the oldest, crosswise, and back again.
         for (to, expected) in passed.iter().rev().chain([&passed[2], &passed[5], &passed[1]]) {
             let plan = done(workspace.rewind(*to, Others::Respected));
             assert_eq!(plan.left, []);
@@ -231,7 +231,7 @@ fn all_that_a_command_does_to_files_goes_back_and_forth() {
             done(workspace.undo());
         }
         assert_eq!(shape(&workspace.root), last, "git {with_git}");
-        // What was ignored was never touched.
+        // Ignored files were never touched.
         assert_eq!(fs::read_to_string(workspace.root.join("target/out")).unwrap(), "ignoredx\n");
     }
 }
@@ -277,16 +277,16 @@ fn what_was_committed_checked_out_or_untracked_meanwhile_is_still_known() {
 #[test]
 fn rules_that_change_make_no_old_file_a_new_one() {
     let mut workspace = Workspace::new(furnished);
-    // Old is what is older than timestamps are exact.
+    // Files count as old if they are older than the resolution of timestamps.
     workspace.shell("sleep 0.05");
     let paths =
         |changes: Vec<FileChanged>| changes.into_iter().map(|it| it.path).collect::<Vec<_>>();
     assert_eq!(paths(workspace.shell("echo > .gitignore")), [".gitignore"]);
-    // From now on it counts, with what it held.
+    // From now on it counts, with its earlier content.
     let counts = workspace.shell("echo more >> build.log");
     assert!(matches!(counts[0].before, FileState::File { .. }), "{counts:?}");
     assert_eq!(paths(counts), ["build.log"]);
-    // What is ignored from now on, but was seen before, is still looked at.
+    // A file that becomes ignored is still watched if it was seen before.
     let ignored = workspace.shell("echo '*.sh' > .gitignore; echo x >> run.sh; echo y > new.sh");
     assert_eq!(paths(ignored), [".gitignore", "run.sh"]);
 }
@@ -307,7 +307,7 @@ fn a_tracked_file_counts_though_it_is_ignored() {
 fn what_is_changed_at_once_after_it_was_written_does_not_escape() {
     let mut workspace = Workspace::new(|_| {});
     for n in 0..50 {
-        // The same size, within an instant.
+        // The same size, within the resolution of timestamps.
         let changes = workspace.command(|root| write(root, "f", format!("{n:04}")));
         assert_eq!(changes.len(), 1, "{n}");
         let changes = workspace.command(|root| write(root, "f", format!("{:04}", n + 5000)));
@@ -377,7 +377,7 @@ fn only_the_folders_that_were_named_are_looked_at() {
     let changes = workspace.shell("for f in src/a lib/b doc/c top; do echo y > $f; done");
     let paths: Vec<_> = changes.iter().map(|it| it.path.as_str()).collect();
     assert_eq!(paths, ["lib/b", "src/a"]);
-    // One that comes about later counts from then on.
+    // A folder that is created later counts from then on.
     assert_eq!(workspace.shell("rm -r lib").len(), 1);
     assert_eq!(workspace.shell("mkdir lib; echo z > lib/new").len(), 1);
 }
@@ -397,7 +397,7 @@ fn a_folder_that_became_a_link_is_remembered_with_what_was_in_it() {
     assert_eq!(shape(&workspace.root), expected);
 }
 
-/// Something that is done to a path of a small workspace.
+/// A change of a path in a small workspace.
 #[derive(Clone, Debug)]
 enum Deed {
     Write(usize, u8, bool),
@@ -422,7 +422,7 @@ fn deed() -> impl Strategy<Value = Deed> {
     ]
 }
 
-/// Does it, as far as the file system lets it.
+/// Makes the change, as far as the file system allows it.
 fn perform(root: &Path, deed: &Deed) {
     let at = |n: &usize| root.join(PATHS[*n]);
     let clear = |path: &Path| {

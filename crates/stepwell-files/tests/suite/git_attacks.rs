@@ -1,11 +1,12 @@
-//! A repository's own settings start no program, whatever Stepwell asks git there.
+//! A repository's own settings never start a program, whatever Stepwell does with git there.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use stepwell::model::Fate;
 use stepwell_files::git::SafeGit;
-use stepwell_files::worktree::{Fate, Merge, Worktree, all};
+use stepwell_files::worktree::{Merge, Worktree, all};
 use tempfile::TempDir;
 
 use crate::files::git;
@@ -53,7 +54,7 @@ impl Trap {
         )
     }
 
-    /// Everything that is ever asked of git. Whether it succeeds is not the question here.
+    /// Every git operation of Stepwell. Their success does not matter here.
     fn work_through(&self) {
         let tree = self.worktree();
         let base = tree.base().unwrap_or_default();
@@ -94,14 +95,14 @@ impl Trap {
     }
 }
 
-/// Makes git look at a file's content again.
+/// Makes git check a file's content again.
 fn touch(path: &Path) {
     let text = fs::read(path).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// Settings that name a program whatever the file, those that do so for some files, and what
-/// else makes git use them.
+/// Settings that name a program for every file, settings that do so for some files, and the
+/// conditions for git to use them.
 const ALWAYS: [&str; 15] = [
     "core.fsmonitor",
     "core.pager",
@@ -197,7 +198,7 @@ fn no_hook_of_a_repository_is_run() {
 
 #[test]
 fn settings_from_elsewhere_start_no_program_either() {
-    // A file that is included, always or only where a subagent works.
+    // An included file, included always or only where a subagent works.
     for key in ["include.path", "includeIf.onbranch:stepwell/**.path", "includeIf.gitdir:**.path"] {
         let trap = Trap::new();
         trap.commit();
@@ -304,12 +305,12 @@ fn a_repository_that_places_its_files_elsewhere_is_refused() {
         assert_eq!(outcome.fate, Fate::Kept, "{outcome:?}");
         assert!(outcome.why.contains("core.worktree"), "{}", outcome.why);
         assert!(!out.join("h.txt").exists() && !trap.work.join("../h.txt").exists());
-        // Where it says what is so anyway, it changes nothing.
+        // A setting that states the actual folder changes nothing.
         git(&trap.work, &["config", "core.worktree", ".."]);
         assert_eq!(tree.wrap_up(&base, "work", Merge::Yes).fate, Fate::Merged);
         assert!(trap.work.join("h.txt").exists());
     }
-    // A submodule's is such a setting.
+    // A submodule has such a setting.
     let trap = Trap::new();
     let other = trap.work.join("../other");
     fs::create_dir(&other).unwrap();
@@ -326,7 +327,7 @@ fn where_a_filter_is_needed_the_work_is_refused_and_it_is_said_why() {
     fs::write(trap.work.join(".gitattributes"), "*.bin filter=lfs\n").unwrap();
     fs::write(trap.work.join("big.bin"), "content\n").unwrap();
     trap.commit();
-    // Nobody says what the filter is: git leaves the file as it is, and so do we.
+    // The filter is undefined: git leaves the file unchanged, and so does Stepwell.
     let tree = trap.worktree();
     let base = tree.base().unwrap();
     tree.make(&base).unwrap();
@@ -335,7 +336,7 @@ fn where_a_filter_is_needed_the_work_is_refused_and_it_is_said_why() {
     let why = tree.make(&base).unwrap_err();
     assert!(why.contains("big.bin needs the filter lfs"), "{why}");
     assert!(!tree.path.exists());
-    // A worktree from before is neither committed nor removed.
+    // An earlier worktree is neither committed nor removed.
     git(&trap.work, &["config", "--unset", "filter.lfs.smudge"]);
     tree.make(&base).unwrap();
     fs::write(tree.path.join("more.bin"), "more\n").unwrap();

@@ -1,4 +1,4 @@
-//! Files and worktrees, from outside: the one test binary of the crate.
+//! Files and worktrees through the public API: the only test binary of the crate.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod cut_off;

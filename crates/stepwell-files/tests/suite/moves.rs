@@ -1,4 +1,4 @@
-//! Moves back and forth: rewinds of files, what stands in their way, and taking them back.
+//! Rewinds of files, their conflicts, and undo.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -47,7 +47,7 @@ fn a_failure_that_was_taken_back_is_no_longer_how_the_session_stands() {
     done(workspace.rewind(begun, Others::Respected));
     let head = workspace.session.info().unwrap().head;
     assert_eq!((head.status, head.error), (Status::Interrupted, None));
-    // It comes back with what failed.
+    // It comes back together with the failed move.
     done(workspace.undo());
     let head = workspace.session.info().unwrap().head;
     assert_eq!(head.status, Status::Failed);
@@ -71,7 +71,7 @@ fn a_rewind_that_cannot_be_carried_out_leaves_everything_as_it_was() {
     };
     let (scope, others) = (Scope::Both, Others::Respected);
     let asked = Asked { to: begun, scope, undoes: None, others };
-    // The name under which z is written before it takes its place is taken when it comes to that.
+    // By the time z is written, its temporary file's name is taken.
     let digest = stepwell::model::Digest::of(b"z").to_string();
     let scratch = workspace.root.join(format!(".stepwell-new-{}", &digest[..16]));
     let mut spoil = |stage: Stage<'_>| {
@@ -84,7 +84,7 @@ fn a_rewind_that_cannot_be_carried_out_leaves_everything_as_it_was() {
     assert_eq!(shape(&workspace.root), before);
     let settled = finish_rewind(&mut workspace.session, &site, Foreign::Refused, &mut |_| {});
     assert_eq!(settled.unwrap(), None);
-    // The log knows how things stand: once the way is free, it works.
+    // The log has the true state: once the path is free, the rewind works.
     fs::remove_dir_all(&scratch).unwrap();
     done(workspace.rewind(begun, Others::Respected));
     assert_eq!(fs::read(workspace.root.join("z")).unwrap(), b"1");
@@ -99,7 +99,8 @@ fn what_stands_in_the_way_is_named_and_comes_back_after_force() {
     });
     let begun = (workspace.head(), shape(&workspace.root));
     workspace.shell("rm a; echo 2 > d/b; echo 2 > d/c");
-    // A folder where a file was, with what git would ignore in it, and a link for a folder.
+    // A folder in place of a file, with files in it that git would ignore, and a link in place of a
+    // folder.
     write(&workspace.root, "a/.gitignore", "*\n");
     write(&workspace.root, "a/deep/mine", "mine");
     fs::rename(workspace.root.join("d"), workspace.root.join("real")).unwrap();
@@ -112,7 +113,7 @@ fn what_stands_in_the_way_is_named_and_comes_back_after_force() {
     assert_eq!(shape(&workspace.root), theirs);
     done(workspace.rewind(begun.0, Others::Overwritten));
     let mut expected = begun.1;
-    // What is not in the way is nobody's to move.
+    // Files outside of the way are not moved.
     for name in ["real/b", "real/c"] {
         expected.insert(name.to_owned(), theirs[name].clone());
     }
@@ -158,7 +159,7 @@ fn every_move_is_taken_back_with_what_it_overwrote() {
     assert_eq!(read(&workspace), "1\n");
     done(workspace.take_back(Direction::Forth, Others::Respected));
     assert_eq!(read(&workspace), "mine");
-    // Doing it again overwrites, too, and is taken back, too.
+    // A redo overwrites again, and can be undone again.
     done(workspace.undo());
     assert_eq!(read(&workspace), "1\n");
     write(&workspace.root, "f", "mine again");
@@ -220,7 +221,7 @@ fn what_another_session_finished_while_a_command_ran_is_a_conflict_and_stays() {
     let other = one.session.well().create(one.session.well().draft("another task")).unwrap();
     one.command(|root| {
         fs::write(root.join("a"), "new").unwrap();
-        // Meanwhile another session writes a file, and records it.
+        // Meanwhile another session writes a file and records it.
         let mut capture = Capture::new(&Root::new(root.to_owned()), Limits::default());
         let now = other.now().as_micros() * 1000;
         capture.before(now);
@@ -230,7 +231,7 @@ fn what_another_session_finished_while_a_command_ran_is_a_conflict_and_stays() {
     });
     let id = other.id().clone();
     other.finish(Status::Success, None).unwrap();
-    // It is as much in the way when the other session was deleted.
+    // The conflict remains if the other session was deleted.
     let preview = [false, true].map(|deleted| {
         if deleted {
             one.session.well().delete(&id).unwrap();
@@ -246,7 +247,7 @@ fn what_another_session_finished_while_a_command_ran_is_a_conflict_and_stays() {
     assert!(preview.plan.conflicts[0].why.contains(id.as_str()));
     assert_eq!(fs::read_to_string(one.root.join("theirs")).unwrap(), "finished");
     assert_eq!(fs::read_to_string(one.root.join("a")).unwrap(), "new");
-    // Whoever insists gets it, and it is kept.
+    // By force it is overwritten, after it was kept.
     assert!(matches!(one.rewind(start, Others::Overwritten), Done::Rewound { .. }));
     assert!(!one.root.join("theirs").exists());
 }

@@ -1,10 +1,11 @@
-//! Worktrees that begin with files that are not committed, and write what was changed into them.
+//! Worktrees that begin with uncommitted files, and write their changes back into them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stepwell::model::{Fate, WorktreeOutcome};
 use stepwell_files::git::SafeGit;
-use stepwell_files::worktree::{Fate, Merge, Outcome, Worktree};
+use stepwell_files::worktree::{Merge, Worktree};
 use stepwell_wire::WorktreeState;
 use tempfile::TempDir;
 
@@ -45,7 +46,7 @@ impl Place {
         Worktree::of(&self.root(), &self.root().join(".stepwell"), &session.parse().unwrap())
     }
 
-    /// Has somebody work in a worktree of the files as they are.
+    /// Starts work in a worktree with the current files.
     fn begin(&self, session: &str, own: &[&str]) -> (Worktree, String) {
         let tree = self.worktree(session);
         let own: Vec<String> = own.iter().map(|&file| file.to_owned()).collect();
@@ -59,11 +60,11 @@ impl Place {
     }
 }
 
-fn end(tree: &Worktree, base: &str) -> Outcome {
+fn end(tree: &Worktree, base: &str) -> WorktreeOutcome {
     tree.wrap_up(base, "work", Merge::IntoFiles)
 }
 
-/// What git says.
+/// The output of git.
 fn said(folder: &Path, args: &[&str]) -> String {
     SafeGit::new(folder).text(args).unwrap()
 }
@@ -85,7 +86,7 @@ fn what_is_written_into_files_is_on_no_branch_and_in_no_index() {
     assert_eq!(fs::read(place.root().join("new.txt")).unwrap(), [b'\xff', b'\n']);
     assert_eq!(place.status(), [" M a.txt", "?? new.txt"]);
     assert_eq!(commits(&place.root()), 1);
-    // Once more, as after a crash: nothing is left to write.
+    // Again, as after a crash: nothing is left to write.
     assert_eq!(end(&tree, &base).fate, Fate::Written);
     assert_eq!(tree.state(Some(&base), Some(&outcome)).unwrap().state, WorktreeState::Merged);
     tree.remove(&outcome.tip).unwrap();

@@ -1,4 +1,4 @@
-//! A part of guided work that an agent does.
+//! The parts of guided work that an agent does.
 
 use serde_json::Value;
 use stepwell::model::NodeKey;
@@ -12,18 +12,18 @@ use crate::spec::Name;
 /// How often an agent is asked again if its answer cannot be used.
 const RETRIES: u32 = 2;
 
-/// What an agent is asked for.
+/// A request to an agent.
 pub(super) struct AgentPart<'a> {
     pub(super) key: &'a NodeKey,
     pub(super) agent: &'a Name,
     pub(super) lane: Lane,
     pub(super) prompt: &'a dyn Fn() -> Result<String, String>,
-    /// Reads the answer. The error tells the agent why it is unusable.
+    /// Parses the answer. The error tells the agent why it is unusable.
     pub(super) read: &'a Read<'a>,
 }
 
 impl Guide<'_, '_> {
-    /// An agent's answer: the recorded one, or it is asked now.
+    /// An agent's answer: the recorded one, or a new one.
     pub(super) async fn ask_agent(&self, part: &AgentPart<'_>) -> Result<Value, Halt> {
         let flow = self.flow;
         if let Some(output) = flow.state().memo.result(part.key) {

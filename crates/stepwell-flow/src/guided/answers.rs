@@ -1,4 +1,4 @@
-//! What agents and people answer in guided work, read into types. Pure.
+//! Parses the answers of agents and people in guided work. Pure.
 
 use serde_json::{Map, Value};
 use stepwell::model::Answer;
@@ -7,33 +7,33 @@ use crate::answer::{parse_json, text_output};
 use crate::memo::is_approval;
 use crate::text::{is_file_name, list_of_texts, plain};
 
-/// The most characters of a question, and of a suggested answer.
+/// The most characters of a question or a suggested answer.
 const MAX_QUESTION: usize = 1_000;
 const MAX_SUGGESTION: usize = 200;
 
-/// How many answers are suggested at most.
+/// The most suggested answers.
 const MAX_SUGGESTIONS: usize = 6;
 
-/// How many issues of a review count: what else it found, the next round finds.
+/// The most issues of a review that count; the next round finds the others.
 const MAX_ISSUES: usize = 10;
 
-/// How many files an issue names at most.
+/// The most files of an issue.
 const MAX_FILES: usize = 20;
 
 /// The most characters of an issue or of a report.
 const MAX_REPORT: usize = 1_500;
 
-/// A question about what is unclear.
+/// A question about something unclear.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unclear {
     /// The question.
     pub question: String,
-    /// Answers to choose from.
+    /// Suggested answers.
     pub suggestions: Vec<String>,
 }
 
 impl Unclear {
-    /// Reads what an agent wants to know; `None` if everything is clear.
+    /// Parses an agent's question; `None` if everything is clear.
     pub fn parse(answer: &str) -> Result<Option<Self>, String> {
         let Some(Value::Object(fields)) = parse_json(answer) else {
             return Err("it is not a JSON object; answer {\"question\": \"…\", \"suggestions\": \
@@ -71,7 +71,7 @@ impl Unclear {
         (!question.is_empty()).then_some(Self { question, suggestions })
     }
 
-    /// As a person is asked it.
+    /// The question as a person sees it.
     #[must_use]
     pub fn prompt(&self) -> String {
         let mut prompt = self.question.clone();
@@ -82,7 +82,7 @@ impl Unclear {
         prompt
     }
 
-    /// Reads what a person answers.
+    /// Parses a person's answer.
     #[must_use]
     pub fn reply(&self, text: &str) -> QuestionReply {
         let text = text.trim();
@@ -98,32 +98,32 @@ impl Unclear {
     }
 }
 
-/// What a person answers to a question.
+/// A person's answer to a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum QuestionReply {
     /// An answer.
     Answer(String),
-    /// Nothing, but the next question may come.
+    /// No answer, but the next question may come.
     Skip,
-    /// Nothing, and no further question.
+    /// No answer, and no further questions.
     SkipAll,
 }
 
-/// What a person says to a plan.
+/// A person's answer to a plan.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PlanReply {
-    /// It is the plan.
+    /// The plan is approved.
     Approve,
-    /// It is to be changed so.
+    /// The plan must be changed in this way.
     Refine(String),
-    /// It misses the point: back to the discussion.
+    /// The plan misses the goal: back to the discussion.
     Reject(String),
     /// The work ends here.
     Stop,
 }
 
 impl PlanReply {
-    /// Reads what a person typed. What is no other word says how to refine the plan.
+    /// Parses a person's answer. Any other text says how to refine the plan.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let text = text.trim();
@@ -143,22 +143,21 @@ impl PlanReply {
     }
 }
 
-/// What becomes of a task whose attempt failed.
+/// The decision about a task after a failed attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureReply {
-    /// It is tried again from the start.
+    /// Try again from the start.
     Retry,
-    /// Its agent goes on, and is told this.
+    /// Its agent continues with this instruction.
     Repair(String),
-    /// It is left out; what comes after it is done all the same.
+    /// Skip it; the tasks after it are still done.
     Skip,
-    /// It is given up, with what comes after it.
+    /// Give it up, with the tasks after it.
     GiveUp,
 }
 
 impl FailureReply {
-    /// Reads what a person typed. What is no other word says how to repair it; who denies that it
-    /// goes on gives it up.
+    /// Parses a person's answer. Any other text says how to repair the task; a denial gives it up.
     #[must_use]
     pub fn read(text: &str) -> Self {
         if denied(text).is_some() {
@@ -175,20 +174,20 @@ impl FailureReply {
     }
 }
 
-/// What a person says to a proposed commit.
+/// A person's answer to a proposed commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CommitReply {
-    /// It is made, with the proposed message.
+    /// Commit with the proposed message.
     Commit,
-    /// It is made, with this message.
+    /// Commit with this message.
     Reworded(String),
-    /// It is not made, for this reason; empty, if none was given.
+    /// Do not commit, for this reason; empty if none was given.
     Leave(String),
 }
 
 impl CommitReply {
-    /// Reads what a person typed. Only a word that agrees, alone, commits; so does `message:` with
-    /// another message behind it. Any other words say why nothing is committed.
+    /// Parses a person's answer. Only a single word of agreement commits, or `message:` with
+    /// another message. Any other text is a reason not to commit.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let text = text.trim();
@@ -209,15 +208,15 @@ impl CommitReply {
     }
 }
 
-/// Why something is denied, if a text is a word that denies: alone, or with the reason behind a
-/// colon, as every front end writes it. So "deny access by default" is a text of its own.
+/// The reason of a denial, if the text is one: a word that denies, alone or followed by a colon and
+/// a reason, as every front end writes it. So "deny access by default" is not a denial.
 fn denied(text: &str) -> Option<String> {
     let (word, reason) = Answer::word_and_reason(text);
     let denies = word == "reject" || matches!(Answer::read(&word), Answer::Deny { .. });
     denies.then(|| reason.unwrap_or_default())
 }
 
-/// The first word in lower case, and what follows it and a colon.
+/// The first word in lower case, and the text after it and a colon.
 fn word_and_rest(text: &str) -> (String, String) {
     let text = text.trim();
     let end = text.find(|c: char| c == ':' || c.is_whitespace()).unwrap_or(text.len());
@@ -226,18 +225,17 @@ fn word_and_rest(text: &str) -> (String, String) {
     (word.to_lowercase(), rest.trim().to_owned())
 }
 
-/// How an agent says that its task went.
+/// An agent's report about its task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskReport {
-    /// Whether it says that the task is done.
+    /// Does the agent say that the task is done?
     pub done: bool,
     /// What it did, or why it could not.
     pub summary: String,
 }
 
 impl TaskReport {
-    /// Reads an agent's last words. Without a status the task counts as done: whether it is, the
-    /// checks find out.
+    /// Parses an agent's last text. Without a status the task counts as done; the checks find out.
     #[must_use]
     pub fn parse(answer: &str) -> Self {
         let fields = parse_json(answer);
@@ -268,21 +266,21 @@ impl TaskReport {
     }
 }
 
-/// What a reviewer found.
+/// A reviewer's findings.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Review {
-    /// What is wrong; nothing, if it passes.
+    /// The issues; empty, if the review passes.
     pub issues: Vec<Issue>,
-    /// What it says of the whole.
+    /// The reviewer's summary.
     pub summary: String,
 }
 
-/// Something that a reviewer wants changed.
+/// A change that a reviewer requires.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Issue {
-    /// What is to be done.
+    /// The required change.
     pub description: String,
-    /// The files that it is about.
+    /// The files that it concerns.
     pub files: Vec<String>,
 }
 
@@ -305,7 +303,7 @@ impl Review {
         let issues: Vec<Issue> = listed.filter_map(read_issue).take(MAX_ISSUES).collect();
         let summary = plain(text("summary"), MAX_REPORT);
         match (passes, issues.is_empty()) {
-            // What a review that passes mentions is no reason to go on.
+            // Remarks in a review that passes are not issues.
             (true, _) => Ok(Self { issues: Vec::new(), summary }),
             (false, false) => Ok(Self { issues, summary }),
             (false, true) if !summary.is_empty() => {
@@ -339,7 +337,7 @@ impl Review {
 fn read_issue(issue: &Value) -> Option<Issue> {
     let description = issue.as_str().or_else(|| issue.get("description")?.as_str())?;
     let description = plain(description, MAX_REPORT);
-    // They are a hint: what cannot be a file of the workspace is no reason to refuse the review.
+    // Files are only a hint: an invalid one is dropped without rejecting the review.
     let files = list_of_texts(issue.get("files")).into_iter();
     let files = files.filter(|file| is_file_name(file)).take(MAX_FILES).collect();
     (!description.is_empty()).then_some(Issue { description, files })
@@ -433,7 +431,7 @@ mod tests {
         ] {
             assert_eq!(CommitReply::read(typed), meant, "{typed}");
         }
-        // A sentence commits nothing, whatever word it begins with.
+        // A sentence commits nothing, whatever its first word is.
         for sentence in [
             "wait, the tests are missing",
             "yes but run the tests first",

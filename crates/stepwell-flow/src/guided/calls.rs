@@ -1,6 +1,6 @@
-//! Calls that the plan decides on, not a model: checks, the program's start, subagents. Each runs in
-//! a lane of its own, through the same machinery as an agent's calls, so that it is recorded before
-//! it begins, asked about where the mode wants that, and never repeated silently.
+//! Tool calls that the plan makes, not a model: checks, the start of the program, subagents. Each
+//! runs in its own lane through the same machinery as an agent's calls, so it is recorded before it
+//! begins, needs an approval if the mode says so, and is never repeated silently.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,38 +22,38 @@ use crate::ask::{Ask, Worker};
 use crate::flow::AgentSetup;
 use crate::halt::Halt;
 
-/// A call that the plan decides on.
+/// A tool call that the plan makes.
 pub(super) struct PlannedCall<'a> {
     pub(super) key: &'a NodeKey,
     pub(super) lane: Lane,
-    /// What its lane says it is for.
+    /// Its purpose, for its lane.
     pub(super) purpose: String,
     pub(super) tool: Arc<dyn Tool>,
     pub(super) arguments: Value,
-    /// When a person is asked.
+    /// The mode for its approval.
     pub(super) mode: Mode,
     /// Knows the subagents that it may start.
     pub(super) dispatcher: Option<Arc<dyn Dispatcher>>,
     /// Recorded together with its start and with its result.
     pub(super) starting: &'a dyn Fn() -> Vec<Event>,
     pub(super) finishing: &'a dyn Fn(&Value) -> Vec<Event>,
-    /// Turns how it ended into the node's output.
+    /// Converts its result to the node's output.
     pub(super) read: &'a dyn Fn(&CallResult) -> Map<String, Value>,
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct CallResult {
     pub(super) outcome: Outcome,
-    /// What it wrote.
+    /// Its output.
     pub(super) text: String,
 }
 
-/// How often a call is made again that was cut off together with the process.
+/// How often a call is repeated if the process died during it.
 const REPEATS: u32 = 20;
 
 impl Guide<'_, '_> {
-    /// Makes a call, or finds what came of it.
+    /// Makes a call, or finds its recorded result.
     pub(super) async fn call(&self, call: &PlannedCall<'_>) -> Result<Value, Halt> {
         let flow = self.flow;
         if let Some(output) = flow.state().memo.result(call.key) {
@@ -65,7 +65,7 @@ impl Guide<'_, '_> {
         let fail = |why: String| flow.fail(call.key, None, &why, None);
         let base = flow.agents.setup(self.config.execute.as_str(), None).map_err(fail)?;
         let setup = AgentSetup { setup: Arc::new(planned(&base, call)), system: String::new() };
-        // What costs nothing is not held to what the work may cost.
+        // A call without a cost does not count against the budget.
         let shared_budget =
             SharedBudget::new(Allowed::default(), stepwell::model::Spent::default(), 0);
         let read = |_: &str| match self.result_of(call.key, &call.lane) {
@@ -103,7 +103,7 @@ impl Guide<'_, '_> {
         done
     }
 
-    /// How the last call of a node's lane ended.
+    /// The result of the last call in a node's lane.
     fn result_of(&self, key: &NodeKey, lane: &Lane) -> Option<CallResult> {
         let state = self.flow.state();
         let began = state.memo.node(key).map_or(Seq::ZERO, |noted| noted.first_start);
@@ -111,8 +111,8 @@ impl Guide<'_, '_> {
     }
 }
 
-/// Why an agent could do nothing of what it asked for since it was last asked something: what the
-/// last call came to that was not allowed.
+/// The result of the last denied call, if all of an agent's calls since its last prompt were
+/// denied.
 pub(super) fn all_denied(said: &[Recorded]) -> Option<String> {
     let asks =
         |event: &Recorded| matches!(&event.event, Event::Message(message) if is_request(message));
@@ -146,8 +146,7 @@ fn last_result(said: &[Recorded], began: Seq) -> Option<CallResult> {
     Some(CallResult { outcome, text })
 }
 
-/// What a planned call runs with: the tools' place and keys of the agent that works on tasks, and
-/// nobody who thinks.
+/// The setup of a planned call: tools and keys of the agent that executes tasks, without a model.
 fn planned(base: &Setup, call: &PlannedCall<'_>) -> Setup {
     let name = call.tool.spec().name.clone();
     let mut setup = base.clone();
@@ -168,13 +167,13 @@ fn planned(base: &Setup, call: &PlannedCall<'_>) -> Setup {
     setup
 }
 
-/// The name under which the plan's own messages are recorded.
+/// The model name under which the plan's own messages are recorded.
 const PLAN: &str = "plan";
 
-/// Stands where a model would: asks for the one call, and is done when it has its result.
+/// Replaces the model: requests the single call, and is done when it has the result.
 #[derive(Debug)]
 struct PlanSpeaks {
-    /// The node's key, as part of the call's id.
+    /// The node's key, which is part of the call's id.
     key: String,
     tool: String,
     arguments: String,
@@ -201,7 +200,7 @@ impl Provider for PlanSpeaks {
         let message = match since.iter().any(has_result) {
             true => Message::assistant("It was done as planned."),
             false => {
-                // As many as there were before it: no two are the same.
+                // The number of earlier answers makes the id unique.
                 let id = format!("{}-{}", self.key, request.turn.answers);
                 let (name, arguments) = (self.tool.clone(), self.arguments.clone());
                 let call = ToolCall { id, name, arguments, opaque: None };

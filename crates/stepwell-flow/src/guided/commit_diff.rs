@@ -1,5 +1,5 @@
-//! What a commit would hold: each file with how many lines change, and the changes themselves,
-//! new files included.
+//! The diff of a proposed commit: each file with its line counts, and the changes themselves, new
+//! files included.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -12,24 +12,24 @@ use stepwell_files::git::SafeGit;
 /// How many files are listed.
 const LISTED: usize = 40;
 
-/// How many lines of the changes a person is asked about, and how many bytes.
+/// The most lines, and bytes, of the diff in a question.
 const ASKED_LINES: usize = 200;
 const ASKED_BYTES: usize = 12 << 10;
 
 /// The largest new file whose lines are shown.
 const MOST_BYTES: u64 = 256 << 10;
 
-/// What a commit would hold.
+/// The diff of a proposed commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CommitDiff {
-    /// Each file, with how many lines came and went.
+    /// Each file, with the numbers of added and removed lines.
     pub(super) files: Vec<String>,
     /// The changes as one text.
     pub(super) patch: String,
 }
 
 impl CommitDiff {
-    /// Compares files of the workspace with the commit that is checked out; none, if `base` is
+    /// Compares files of the workspace with the checked-out commit; with no commit, if `base` is
     /// empty.
     pub(super) fn read(root: &Path, base: &str, files: &[String]) -> Self {
         let git = SafeGit::new(root);
@@ -52,7 +52,7 @@ impl CommitDiff {
         all
     }
 
-    /// Adds a file that git does not know yet.
+    /// Adds a file that git does not track yet.
     fn add_new(&mut self, root: &Path, path: &str) {
         let patch = file_diff(path, None, &Side::Absent, &found(&root.join(path)));
         self.files.push(format!("{path} +{} (new)", patch.added));
@@ -62,7 +62,7 @@ impl CommitDiff {
         self.patch.push_str(&patch.diff);
     }
 
-    /// The files, the first of them if there are many.
+    /// The files, or the first ones of many.
     pub(super) fn listed(&self) -> String {
         let mut lines: Vec<&str> = self.files.iter().take(LISTED).map(String::as_str).collect();
         let more = format!("… and {} more", self.files.len().saturating_sub(LISTED));
@@ -72,7 +72,7 @@ impl CommitDiff {
         lines.join("\n")
     }
 
-    /// As much of the changes as a person reads before answering.
+    /// The part of the changes that a person reads before answering.
     pub(super) fn excerpt(&self) -> String {
         let mut shown = String::new();
         let mut lines = self.patch.lines();
@@ -92,7 +92,7 @@ impl CommitDiff {
     }
 }
 
-/// What some files of the workspace hold, as one digest: it differs if any of them does.
+/// A digest over the contents of some files.
 pub(super) fn fingerprint(root: &Path, files: &[String]) -> String {
     let line = |path: &String| {
         let at = root.join(path);
@@ -115,7 +115,7 @@ pub(super) fn fingerprint(root: &Path, files: &[String]) -> String {
     Digest::of(files.iter().map(line).collect::<String>().as_bytes()).to_string()
 }
 
-/// The counts of one file as git tells them: lines that came, lines that went, the path.
+/// Parses a line of `git diff --numstat`: added lines, removed lines, the path.
 fn counts(line: &str) -> Option<(&str, String)> {
     let mut parts = line.splitn(3, '\t');
     let (added, removed, path) = (parts.next()?, parts.next()?, parts.next()?);
@@ -126,7 +126,7 @@ fn counts(line: &str) -> Option<(&str, String)> {
     Some((path, counts))
 }
 
-/// What stands at a path now.
+/// The current state of a path.
 fn found(path: &Path) -> Side {
     let Ok(about) = path.symlink_metadata() else { return Side::Absent };
     if about.is_symlink() {

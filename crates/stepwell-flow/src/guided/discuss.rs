@@ -1,4 +1,4 @@
-//! Discuss: one recorded question at a time about what is unclear.
+//! The discuss phase: one recorded question at a time about anything unclear.
 
 use stepwell::Event;
 use stepwell::model::Question;
@@ -11,23 +11,23 @@ use crate::halt::Halt;
 use crate::pattern::step::lane;
 use crate::spec::YesPhase;
 
-/// How many questions a discussion has, unless the spec says.
+/// The default number of questions in a discussion.
 const MAX_QUESTIONS: u32 = 5;
 
-/// The most that a spec may say: nobody answers more.
+/// The largest number of questions that a spec may set.
 const MOST_QUESTIONS: u32 = 20;
 
-/// How far the discussion is.
+/// The progress of the discussion.
 #[derive(Debug, Default)]
 pub(super) struct Discussion {
-    /// How many times the agent was asked.
+    /// How often the agent was asked for a question.
     asked: u32,
     /// How many discussions there were.
     rounds: u32,
 }
 
 impl Discussion {
-    /// Discusses the goal, again if a plan was rejected.
+    /// Discusses the goal; again if a plan was rejected.
     pub(super) async fn hold(
         &mut self,
         guide: &Guide<'_, '_>,
@@ -105,7 +105,7 @@ impl Discussion {
         Question::new(self.asked.to_string(), &unclear.question)
     }
 
-    /// The question with what the user said to it.
+    /// The question with the user's answer.
     fn replied(&self, unclear: &Unclear, reply: &QuestionReply) -> Question {
         match reply {
             QuestionReply::Answer(answer) => self.question(unclear).with_answer(answer),

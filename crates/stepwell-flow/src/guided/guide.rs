@@ -1,5 +1,5 @@
-//! The steps that guided work is made of: entering a phase, something that is looked up once, a
-//! question for a person. Each is a node, recorded with what follows from it in one append.
+//! The building blocks of guided work: entering a phase, computing a value once, asking a person.
+//! Each is a node, recorded in one append with its consequences.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,13 +20,13 @@ use crate::spec::Guided;
 pub(super) struct Guide<'a, 'f> {
     pub(super) flow: &'a Flow<'f>,
     pub(super) config: &'a Guided,
-    /// What is to be reached.
+    /// The goal.
     pub(super) goal: String,
     /// How often each phase was entered so far in this walk.
     visits: RefCell<BTreeMap<&'static str, u32>>,
-    /// The phase that the walk is in.
+    /// The current phase of the walk.
     current: RefCell<Option<NodeKey>>,
-    /// In a dry run, the tasks as they would be recorded.
+    /// In a dry run, the tasks that would be recorded.
     pretended: RefCell<Vec<Task>>,
 }
 
@@ -42,10 +42,10 @@ pub(super) struct Question<'a> {
     pub(super) agreed: Option<String>,
 }
 
-/// What was answered.
+/// A recorded answer.
 pub(super) struct Answered {
     pub(super) text: String,
-    /// Whether a person answered.
+    /// Did a person answer?
     pub(super) by_person: bool,
 }
 
@@ -55,7 +55,7 @@ impl<'a, 'f> Guide<'a, 'f> {
         Self { flow, config, goal, visits, current, pretended }
     }
 
-    /// Enters a phase, once: its checkpoint is where a rewind goes back to.
+    /// Enters a phase, once. Its checkpoint is the target of rewinds.
     pub(super) fn enter(&self, phase: Phase) -> Result<(), Halt> {
         let n =
             *self.visits.borrow_mut().entry(phase.as_str()).and_modify(|n| *n += 1).or_insert(1);
@@ -90,15 +90,14 @@ impl<'a, 'f> Guide<'a, 'f> {
         self.flow.record(events)
     }
 
-    /// Whether the walk passes through a visit to a phase that was left before: it goes on in a
-    /// later one.
+    /// Is the walk in an earlier visit of a phase, which a later one continues?
     pub(super) fn is_past_visit(&self) -> bool {
         let current = self.current.borrow();
         let state = self.flow.state();
         current.as_ref().is_some_and(|key| state.memo.result(key).is_some())
     }
 
-    /// Whether a phase was entered so many times.
+    /// Was a phase entered this many times?
     pub(super) fn was_entered(&self, phase: Phase, times: u32) -> bool {
         let key = NodeKey::Phase(node_id(phase.as_str()), times);
         self.flow.state().memo.node(&key).is_some()
@@ -110,9 +109,8 @@ impl<'a, 'f> Guide<'a, 'f> {
         self.part(&key, || Ok((json!({}), Vec::new()))).map(drop)
     }
 
-    /// What a part comes to that needs neither an agent nor a person: the recorded result, or it is
-    /// worked out now and recorded with what follows from it. A dry run works it out too, so it
-    /// must only look.
+    /// A value that needs neither an agent nor a person: the recorded one, or it is computed now
+    /// and recorded with its consequences. A dry run computes it too, so `work` must only read.
     pub(super) fn part(
         &self,
         key: &NodeKey,
@@ -133,7 +131,7 @@ impl<'a, 'f> Guide<'a, 'f> {
         Ok(output)
     }
 
-    /// Whether another node may start.
+    /// May another node start?
     pub(super) fn may_start(&self) -> Result<(), Halt> {
         if self.flow.is_halted() {
             return Err(Halt::NotStarted);
@@ -158,7 +156,7 @@ impl<'a, 'f> Guide<'a, 'f> {
         Err(Halt::NotStarted)
     }
 
-    /// In a dry run, goes on as if these events were recorded.
+    /// In a dry run, continues as if these events were recorded.
     fn pretend(&self, events: Vec<Event>) {
         let tasks = events.into_iter().filter_map(|event| match event {
             Event::Task(task) => Some(task),
@@ -167,7 +165,7 @@ impl<'a, 'f> Guide<'a, 'f> {
         self.pretended.borrow_mut().extend(tasks);
     }
 
-    /// A person's answer. Pauses the flow while there is none.
+    /// A person's answer. Pauses the flow until there is one.
     pub(super) fn ask_person(
         &self,
         key: &NodeKey,
@@ -202,7 +200,7 @@ impl<'a, 'f> Guide<'a, 'f> {
         Err(Halt::Paused)
     }
 
-    /// Records an answer as its node's result, with what follows from it.
+    /// Records an answer as its node's result, with its consequences.
     fn close(
         &self,
         key: &NodeKey,
@@ -221,7 +219,7 @@ impl<'a, 'f> Guide<'a, 'f> {
         Ok(answered)
     }
 
-    /// Ends the work with something left, unless its user was told of that and resumed it.
+    /// Ends the work with something unfinished, unless its user has seen that and resumed it.
     pub(super) fn leave(
         &self,
         part: &str,
@@ -238,7 +236,7 @@ impl<'a, 'f> Guide<'a, 'f> {
         Err(Halt::Left(Left { key, what }))
     }
 
-    /// The session's tasks as they stand.
+    /// The session's current tasks.
     pub(super) fn tasks(&self) -> Result<Tasks, Halt> {
         let mut tasks = self.flow.session.work()?.tasks;
         self.pretended.borrow().iter().for_each(|task| tasks.put(task.clone()));

@@ -1,10 +1,10 @@
 //! Guided work: from a goal to a commit, through the phases of the workflow set.
 //!
-//! It is a pattern like the others: a function that walks the phases and passes over what is
-//! recorded. Entering a phase, asking an agent or a person, running a check and committing are
-//! nodes; the session's tasks and questions are recorded in the same append as the node that
-//! decides about them. So a run that was cut off anywhere goes on in the phase and the task where
-//! it stood, and nothing is asked or run twice.
+//! It is a pattern like the others: a function that walks the phases and skips recorded nodes.
+//! Entering a phase, asking an agent or a person, running a check and committing are nodes; the
+//! session's tasks and questions are recorded in the same append as the node that decides about
+//! them. So an interrupted run continues in the same phase and task, and nothing is asked or run
+//! twice.
 //!
 //! ```text
 //! discuss -> plan -> execute -> verify -> runtime -> ship
@@ -79,7 +79,7 @@ pub(crate) async fn walk(flow: &Flow<'_>, config: &Guided) -> Result<Completed, 
 }
 
 impl Guide<'_, '_> {
-    /// Looks at the project and at what earlier sessions teach, once.
+    /// Examines the project and the lessons of earlier sessions, once.
     fn look_around(&self) -> Result<Background, Halt> {
         let root = self.root()?;
         let output = self.part(&part("survey", 1), || {
@@ -100,7 +100,7 @@ impl Guide<'_, '_> {
         })
     }
 
-    /// The folder that the work is done in.
+    /// The folder in which the work is done.
     fn root(&self) -> Result<PathBuf, Halt> {
         if self.flow.dry_run.is_some() {
             return Ok(self.flow.session.info()?.head.workspace.into());

@@ -1,4 +1,4 @@
-//! An outline of guided work becomes a spec: what a front end asks for, in one place.
+//! Builds the spec of guided work from the options that front ends offer.
 
 use std::collections::BTreeMap;
 use std::num::{NonZeroU32, NonZeroU64};
@@ -8,55 +8,55 @@ use stepwell::model::Money;
 
 use crate::spec::{Commit, OnFailure, Reading, Spec, SpecError, TryProgram, YesPhase};
 
-/// What guided work is to be like, where it is not as usual.
+/// The options of guided work, where they differ from the defaults.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outline {
     /// The model: `provider/name`.
     pub model: Option<String>,
-    /// Models of phases, in place of that one.
+    /// Models of phases, which override that one.
     pub models: BTreeMap<WorkAgent, String>,
-    /// Phases in which no person is asked.
+    /// Phases without questions to a person.
     pub yes: Vec<YesPhase>,
-    /// How many questions a discussion has at most.
+    /// The most questions in the discussion.
     pub max_questions: Option<u32>,
-    /// How many rounds of verification there are at most.
+    /// The most verification rounds.
     pub rounds: Option<NonZeroU32>,
-    /// How many subagents work on tasks at once, in worktrees; absent, none does.
+    /// How many subagents work on tasks at once, in worktrees; `None` for no subagents.
     pub parallel: Option<NonZeroU32>,
-    /// What becomes of a task that failed.
+    /// How to handle a failed task.
     pub on_failure: OnFailure,
     /// The most dollars of a task.
     pub task_budget: Option<Money>,
     /// The most tokens of a task.
     pub task_tokens: Option<NonZeroU64>,
-    /// Commands that must succeed, besides those of the plan.
+    /// Commands that must succeed, in addition to the plan's.
     pub checks: Vec<String>,
-    /// How the program is started and looked at.
+    /// How to start the program and check it.
     pub run: Option<TryProgram>,
-    /// Whether the work is committed.
+    /// Commit the work?
     pub commit: Commit,
 }
 
-/// An agent of guided work, by the phase that it works in.
+/// An agent of guided work, by its phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkAgent {
-    /// Asks about what is unclear.
+    /// Asks questions about unclear points.
     Discuss,
-    /// Plans.
+    /// Makes the plan.
     Plan,
-    /// Works on tasks.
+    /// Executes tasks.
     Execute,
-    /// Reviews what was done.
+    /// Reviews the changes.
     Verify,
     /// Proposes the commit message.
     Ship,
 }
 
 impl WorkAgent {
-    /// All of them. The one that works comes first: its model is the session's.
+    /// All of them. The first one's model is the session's.
     pub const ALL: [Self; 5] = [Self::Execute, Self::Discuss, Self::Plan, Self::Verify, Self::Ship];
 
-    /// The phase that it works in.
+    /// The phase of this agent.
     #[must_use]
     pub const fn phase(self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl WorkAgent {
     }
 }
 
-/// The variable that holds the goal. It is no part of the spec: a goal may hold a secret.
+/// The variable for the goal. The goal is not part of the spec, because it may contain a secret.
 pub const GOAL: &str = "goal";
 
 impl Outline {
@@ -135,7 +135,7 @@ impl Outline {
             }
             format!("{:?}: {described}", agent.name())
         });
-        // In this order: the first one's model is the session's.
+        // In this order, because the first one's model is the session's.
         let agents: Vec<String> = agents.collect();
         let mut runtime = json!({});
         if let Some(model) = &self.model {
@@ -185,7 +185,7 @@ impl Outline {
         config
     }
 
-    /// The spec, read and checked.
+    /// The parsed and checked spec.
     pub fn read(&self) -> Result<Reading, SpecError> {
         let files: BTreeMap<String, String> = BTreeMap::new();
         Spec::parse(&self.text(), "guided work", &files)

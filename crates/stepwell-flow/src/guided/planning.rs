@@ -1,4 +1,4 @@
-//! Plan: a draft, what the user says to it, and the tasks that an approved plan becomes.
+//! The plan phase: a draft, the user's answer, and the tasks of an approved plan.
 
 use stepwell::Event;
 use stepwell::model::{MAX_DISCUSS_RETURNS, Phase, Task};
@@ -14,19 +14,19 @@ use crate::halt::Halt;
 use crate::pattern::step::lane;
 use crate::spec::YesPhase;
 
-/// How many drafts there are before the work ends: a user who wants more resumes it.
+/// The most drafts before the work ends; a resume allows more.
 const MAX_DRAFTS: u32 = 10;
 
-/// A plan that was approved.
+/// An approved plan.
 pub(super) struct Approved {
     pub(super) plan: WorkPlan,
-    /// Whether a person approved it, with the commands in it.
+    /// Did a person approve it, with its commands?
     pub(super) by_person: bool,
 }
 
 impl Guide<'_, '_> {
-    /// Plans until the user approves. From here the work goes back to the discussion at most as
-    /// often as the phases allow; after that, a rejected plan is refined.
+    /// Plans until the user approves. The work goes back to the discussion only as often as the
+    /// phases allow; after that, a rejected plan is refined.
     pub(super) async fn make_plan(
         &self,
         discussion: &mut Discussion,
@@ -87,8 +87,8 @@ impl Guide<'_, '_> {
         WorkPlan::of_output(&output).ok_or_else(|| Halt::Failed(unreadable()))
     }
 
-    /// What the user says to a draft. With an approval the plan's tasks become the session's.
-    /// That it is rejected is offered while the work may go back to the discussion.
+    /// The user's answer to a draft. With an approval the plan's tasks become the session's.
+    /// Rejecting is offered only while the work may go back to the discussion.
     fn approval(&self, draft: u32, plan: &WorkPlan, may_return: bool) -> Result<Approval, Halt> {
         let key = part("approve", draft);
         // The user may have added tasks since the plan was made.
@@ -130,7 +130,7 @@ impl Guide<'_, '_> {
     }
 }
 
-/// What the user says to a draft.
+/// The user's answer to a draft.
 struct Approval {
     reply: PlanReply,
     by_person: bool,

@@ -1,6 +1,6 @@
-//! What agents are told in guided work. Pure.
+//! The prompts for agents in guided work. Pure.
 //!
-//! Nothing here is a template: a goal or a description is text, whatever it holds.
+//! Nothing here is a template: goals and descriptions are inserted as plain text.
 
 use stepwell::model::{MAX_TASKS, Question, Task, TaskStatus};
 use stepwell::work::Tasks;
@@ -10,27 +10,27 @@ use super::survey::Survey;
 use super::work_plan::{FORM, WorkPlan, task_line};
 use crate::text::last_part;
 
-/// What every prompt begins with.
+/// The beginning of every prompt.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Background {
     pub(super) goal: String,
     pub(super) survey: Survey,
-    /// What was asked, and answered.
+    /// The questions of the discussion, with answers.
     pub(super) questions: Vec<Question>,
-    /// What earlier sessions of the project teach.
+    /// Lessons of earlier sessions of the project.
     pub(super) lessons: String,
 }
 
-/// What stands in place of an answer that the user did not give.
+/// Replaces an answer that the user did not give.
 const NOT_ANSWERED: &str = "(not answered: the user skipped it; decide it yourself)";
 
-/// How many tasks of the plan an agent is shown besides its own.
+/// How many other tasks of the plan an agent sees besides its own.
 const SHOWN_TASKS: usize = 100;
 
-/// How much of a check's output a reviewer is shown.
+/// How much of a check's output a reviewer sees.
 const OUTPUT_BYTES: usize = 2_000;
 
-/// How much of a diff is shown.
+/// The most bytes of a diff in a prompt.
 pub(super) const DIFF_BYTES: usize = 24 << 10;
 
 impl Background {
@@ -43,8 +43,8 @@ impl Background {
         text
     }
 
-    /// What the user was asked, a line each. What they skipped is told too: an agent that does not
-    /// know of it might take a guess for an answer, or ask again.
+    /// The discussion, a line each. It includes skipped questions: without them an agent might take
+    /// a guess for an answer, or ask again.
     pub(super) fn said(&self) -> Vec<String> {
         let line = |question: &Question| {
             let answer = question.answer.as_deref();
@@ -54,7 +54,7 @@ impl Background {
         self.questions.iter().filter_map(line).collect()
     }
 
-    /// Asks for the first question of a discussion. `why` says why there is another one.
+    /// Asks for the first question of a discussion. `why` says why there is another discussion.
     pub(super) fn discuss(&self, why: Option<&str>) -> String {
         let mut text = self.text();
         if let Some(why) = why {
@@ -70,7 +70,7 @@ impl Background {
         text
     }
 
-    /// Asks for a plan. `feedback` is what the user said to the one before.
+    /// Asks for a plan. `feedback` is the user's answer to the last one.
     pub(super) fn plan(&self, feedback: Option<&str>) -> String {
         if let Some(feedback) = feedback {
             return format!("The user wants the plan changed: {feedback}\n\n{FORM}");
@@ -106,7 +106,7 @@ impl Background {
         text
     }
 
-    /// Asks a reviewer.
+    /// Asks for a review.
     pub(super) fn review(&self, reviewed: &Reviewed<'_>) -> String {
         let mut text = self.text();
         text.push_str(&format!("\n# Plan\n{}\n\n# Tasks\n", reviewed.plan.outline()));
@@ -140,16 +140,16 @@ impl Background {
     }
 }
 
-/// What a reviewer looks at.
+/// The subject of a review.
 pub(super) struct Reviewed<'a> {
     pub(super) plan: &'a WorkPlan,
     pub(super) tasks: &'a Tasks,
-    /// The commands of the checks, each with what it wrote.
+    /// The check commands, each with its output.
     pub(super) checks: &'a [(String, String)],
     pub(super) files: &'a [String],
 }
 
-/// Tells an agent what was answered, and asks for the next question.
+/// Gives an agent the answer, and asks for the next question.
 pub(super) fn next_question(answer: Option<&str>) -> String {
     let answer = answer.unwrap_or(NOT_ANSWERED);
     format!(
@@ -157,7 +157,7 @@ pub(super) fn next_question(answer: Option<&str>) -> String {
     )
 }
 
-/// Has an agent go on with a task that failed.
+/// Tells an agent to continue a failed task.
 pub(super) fn repair(why: &str, hint: &str) -> String {
     let hint = match hint.trim() {
         "" => String::new(),
@@ -166,7 +166,7 @@ pub(super) fn repair(why: &str, hint: &str) -> String {
     format!("The task is not done: {why}\n{hint}Go on with it, and answer in the same form.")
 }
 
-/// What the user is told when everything is over.
+/// The final summary for the user.
 pub(super) fn summary(tasks: &Tasks, verified: &Verified, commit: &str) -> String {
     let done = tasks.count(TaskStatus::Done);
     let of = stepwell::model::counted(tasks.len(), "task");
@@ -193,21 +193,21 @@ pub(super) fn summary(tasks: &Tasks, verified: &Verified, commit: &str) -> Strin
     format!("{text}; {commit}.")
 }
 
-/// What was not allowed to run, if there is such a thing.
+/// The commands that were not allowed to run, if any.
 pub(super) fn not_run(denied: &[String]) -> Option<String> {
     let lines: Vec<String> = denied.iter().map(|line| format!("`{line}`")).collect();
     (!lines.is_empty())
         .then(|| format!("not checked, because it may not run: {}", lines.join(", ")))
 }
 
-/// What is left after the last round.
+/// The unfinished work after the last round.
 pub(super) fn left(round: u32, findings: &[Finding], denied: &[String]) -> String {
     let lines: Vec<String> = findings.iter().map(Finding::line).chain(not_run(denied)).collect();
     let rounds = if round == 1 { "1 round".to_owned() } else { format!("{round} rounds") };
     format!("after {rounds} of verification this is left: {}", lines.join("; "))
 }
 
-/// What the user is told if nothing can be repaired, because the plan takes no more tasks.
+/// The message for the user if repairs cannot be added because the plan is full.
 pub(super) fn no_room(left: &str) -> String {
     format!(
         "{left}. The plan has {MAX_TASKS} tasks, so that no repair can be added: repair it \

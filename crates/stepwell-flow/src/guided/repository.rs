@@ -1,5 +1,4 @@
-//! The git work tree that guided work is shipped from: what changed in it, what keeps it from being
-//! committed, and the commit.
+//! The git work tree of guided work: its changes, obstacles to a commit, and the commit.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -10,12 +9,12 @@ use stepwell_files::git::SafeGit;
 
 use super::commit_diff::fingerprint;
 
-/// What a user whom git does not know has to do. A commit needs a name and an address.
+/// Instructions for a user without a git identity. A commit needs a name and an address.
 const NO_IDENTITY: &str = "git does not know who commits. Tell it, then resume: \
     git config --global user.name \"YOUR NAME\" && \
     git config --global user.email YOU@EXAMPLE.COM";
 
-/// What git keeps while something is under way that a commit would become part of.
+/// Files in git's folder that show an unfinished operation, of which a commit would become a part.
 const UNDER_WAY: [(&str, &str); 5] = [
     ("MERGE_HEAD", "a merge"),
     ("CHERRY_PICK_HEAD", "a cherry-pick"),
@@ -24,10 +23,10 @@ const UNDER_WAY: [(&str, &str); 5] = [
     ("rebase-apply", "a rebase"),
 ];
 
-/// The most files that are named where they are only mentioned.
+/// The most files in a short list.
 const NAMED: usize = 5;
 
-/// A work tree of git, or a folder that is none.
+/// A git work tree, or a folder outside of git.
 pub(super) struct Repository {
     root: PathBuf,
     git: SafeGit,
@@ -42,12 +41,12 @@ impl Repository {
         self.git.holds(&["rev-parse", "--is-inside-work-tree"])
     }
 
-    /// The commit that is checked out; empty, if there is none.
+    /// The checked-out commit; empty, if there is none.
     pub(super) fn head(&self) -> String {
         self.git.text(&["rev-parse", "--verify", "-q", "HEAD"]).unwrap_or_default()
     }
 
-    /// Those of some files that git sees a change in, and does not ignore.
+    /// The files among these that git considers changed and does not ignore.
     pub(super) fn changed(&self, files: &[String]) -> Result<Vec<String>, String> {
         let others = ["ls-files", "--others", "--exclude-standard", "-z"];
         let changed = ["diff", "--name-only", "--no-renames", "--relative", "-z", "HEAD"];
@@ -59,8 +58,8 @@ impl Repository {
         Ok(files.iter().filter(|file| seen.contains(*file)).cloned().collect())
     }
 
-    /// Those of some files that are still to be committed. What a filter makes of a file cannot be
-    /// told without starting it: once the user has committed such a file, it is done.
+    /// The files among these that are still to be committed. The result of a filter is unknown
+    /// without running it, so such a file counts as done once the user has committed it.
     pub(super) fn left(&self, files: &[String], base: &str) -> Result<Vec<String>, String> {
         let mut left = self.changed(files)?;
         if base.is_empty() || self.git.without_filters(&left).is_ok() {
@@ -74,8 +73,8 @@ impl Repository {
         Ok(left)
     }
 
-    /// Those of some files that changed in a repository of their own, such as a submodule. They are
-    /// no part of a commit here.
+    /// The files among these that changed in another repository, such as a submodule. A commit here
+    /// does not include them.
     pub(super) fn changed_apart(&self, files: &[String]) -> Vec<String> {
         let mut within: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for file in files {
@@ -93,7 +92,7 @@ impl Repository {
         changed.collect()
     }
 
-    /// Why some files cannot be committed now, and what the user can do about that.
+    /// Why some files cannot be committed now, and what the user can do about it.
     pub(super) fn obstacle(&self, files: &[String]) -> Option<String> {
         let is_known = |who: &str| self.git.holds(&["var", who]);
         if !is_known("GIT_AUTHOR_IDENT") || !is_known("GIT_COMMITTER_IDENT") {
@@ -116,8 +115,8 @@ impl Repository {
         filtered.map(|why| format!("{why}. Commit it yourself, then resume"))
     }
 
-    /// Whether the user has git sign commits. What is committed here is not signed: that would
-    /// start a program which the configuration names.
+    /// Does the user's git sign commits? Commits made here are not signed, because signing would
+    /// start a program that the configuration names.
     pub(super) fn wants_signature(&self) -> bool {
         let set = |scope: &&str| {
             let get = ["config", scope, "--includes", "--type=bool", "--get", "commit.gpgSign"];
@@ -127,12 +126,12 @@ impl Repository {
         scopes.iter().find_map(set).is_some_and(|value| value == "true")
     }
 
-    /// Whether no branch is checked out, so that nothing would lead to a commit.
+    /// Is no branch checked out? Then no branch would contain the commit.
     pub(super) fn is_detached(&self) -> bool {
         !self.git.holds(&["symbolic-ref", "-q", "HEAD"])
     }
 
-    /// What a commit of some files would change, and where: it differs if any of that does.
+    /// A value that changes with everything that a commit of these files depends on.
     pub(super) fn state_of(&self, files: &[String]) -> Value {
         let branch = self.git.text(&["symbolic-ref", "-q", "HEAD"]).unwrap_or_default();
         let listed = self.git.text(&["ls-tree", "-r", "-z", "HEAD"]).unwrap_or_default();
@@ -147,7 +146,7 @@ impl Repository {
         json!({ "digest": fingerprint(&self.root, files), "before": before.to_string() })
     }
 
-    /// The newest commit with a trailer, of those since `base`.
+    /// The newest commit since `base` with a trailer.
     pub(super) fn commit_with(&self, trailer: &str, base: &str) -> Option<String> {
         let range = if base.is_empty() { "HEAD".to_owned() } else { format!("{base}..HEAD") };
         let log = self.git.text(&["log", "--format=%H%n%B%x00", &range]).ok()?;
@@ -156,15 +155,15 @@ impl Repository {
         ours.lines().next().map(str::to_owned)
     }
 
-    /// Commits some files as they are in the work tree, and nothing else. If that fails, what the
-    /// user has staged is as it was.
+    /// Commits these files as they are in the work tree, and nothing else. If that fails, the
+    /// user's staged changes stay as they were.
     pub(super) fn commit(&self, files: &[String], message: &str) -> Result<String, String> {
         let known = names(&self.git.text(&["ls-files", "--cached", "-z"])?);
         let is_new = |file: &&String| {
             !known.contains(*file) && self.root.join(file).symlink_metadata().is_ok()
         };
         let new: Vec<String> = files.iter().filter(is_new).cloned().collect();
-        // Git commits only paths that it knows.
+        // Git only commits paths that it knows.
         self.with_paths(&["add", "--intent-to-add"], &new)?;
         let commit = self.with_paths(&["commit", "--quiet", "--only", "-m", message], files);
         if let Err(why) = commit {
@@ -184,7 +183,7 @@ impl Repository {
     }
 }
 
-/// What the user is told of files that are no part of a commit here.
+/// The message for the user about files that a commit here does not include.
 pub(super) fn not_here(apart: &[String]) -> Option<String> {
     let named: Vec<&str> = apart.iter().take(NAMED).map(String::as_str).collect();
     let more = match apart.len() - named.len() {

@@ -1,5 +1,4 @@
-//! Which tasks of a plan can be done next, what waits in vain, and what a failure adds to the plan.
-//! Pure.
+//! Schedules planned tasks: which are ready, which are blocked, and which repairs are added. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,14 +9,14 @@ use stepwell::work::{MAX_TASK_BYTES, Tasks};
 use super::answers::Issue;
 use crate::text::last_part;
 
-/// Whether nothing more is done about a task.
+/// Is this a final status?
 #[must_use]
 pub const fn is_over(status: TaskStatus) -> bool {
     matches!(status, TaskStatus::Done | TaskStatus::Skipped | TaskStatus::Unrecoverable)
 }
 
-/// The tasks that can be worked on now, in the order of the plan. Those in `busy` are worked on
-/// already.
+/// The tasks that can be started now, in the order of the plan. `busy` tasks are already being
+/// worked on.
 #[must_use]
 pub fn ready<'a>(tasks: &'a Tasks, busy: &BTreeSet<String>) -> Vec<&'a Task> {
     let can = |task: &&Task| {
@@ -26,11 +25,12 @@ pub fn ready<'a>(tasks: &'a Tasks, busy: &BTreeSet<String>) -> Vec<&'a Task> {
     tasks.iter().filter(can).collect()
 }
 
-/// The tasks that come after a task, directly or not, and are not over.
+/// The unfinished tasks that depend on a task, directly or not.
 #[must_use]
 pub fn dependents(tasks: &Tasks, id: &str) -> Vec<Task> {
     let mut found: BTreeSet<&str> = BTreeSet::from([id]);
-    // A plan has no cycles, but what another system recorded may: each pass adds something or ends.
+    // A plan has no cycles, but another system may have recorded one: each pass adds something or
+    // ends.
     loop {
         let next = tasks.iter().find(|task| {
             !found.contains(task.id.as_str())
@@ -45,7 +45,7 @@ pub fn dependents(tasks: &Tasks, id: &str) -> Vec<Task> {
     tasks.iter().filter(after).filter(|task| !is_over(task.status)).cloned().collect()
 }
 
-/// Tasks of a new plan under names that no other task has: what the user planned stays.
+/// Renames the tasks of a new plan so that no id is taken: the user's own tasks stay.
 #[must_use]
 pub(super) fn beside(planned: Vec<Task>, others: &Tasks) -> Vec<Task> {
     let mut taken: BTreeSet<String> = planned.iter().map(|task| task.id.clone()).collect();
@@ -66,47 +66,47 @@ pub(super) fn beside(planned: Vec<Task>, others: &Tasks) -> Vec<Task> {
     beside.collect()
 }
 
-/// Tasks that are not done, with how they stand.
+/// Unfinished tasks, with their status.
 #[must_use]
 pub(super) fn undone(tasks: &Tasks) -> Vec<String> {
     let open = |task: &&Task| !matches!(task.status, TaskStatus::Done | TaskStatus::Skipped);
     tasks.iter().filter(open).map(|task| format!("task {} ({})", task.id, task.status)).collect()
 }
 
-/// What verification came to, when nothing is left to be repaired.
+/// The result of verification when nothing is left to repair.
 pub(super) struct Verified {
     /// How many checks pass.
     pub(super) passed: usize,
-    /// The command lines that were not allowed to run.
+    /// The commands that were not allowed to run.
     pub(super) denied: Vec<String>,
 }
 
-/// Something that verification found.
+/// A finding of verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
-    /// A check that failed.
+    /// A failed check.
     Check {
         /// The command line.
         command: String,
-        /// What it wrote, and how it ended.
+        /// Its output, and how it ended.
         output: String,
     },
-    /// Something that the reviewer wants changed.
+    /// A change that the reviewer requires.
     Issue(Issue),
-    /// A program that does not do what it should.
+    /// The program does not work as expected.
     Program {
-        /// How it was started and looked at.
+        /// How it was started and checked.
         program: String,
-        /// What it wrote, and what was seen.
+        /// Its output, and what was observed.
         output: String,
     },
 }
 
-/// How much of a command's output a task has: its end says what went wrong.
+/// How much of a command's output goes into a task: the end, which has the error.
 const OUTPUT_BYTES: usize = 1_200;
 
 impl Finding {
-    /// In one line, for what is left.
+    /// The finding on one line.
     #[must_use]
     pub fn line(&self) -> String {
         match self {
@@ -142,8 +142,8 @@ impl Finding {
     }
 }
 
-/// The tasks that findings of a round add to the plan, under names that are free. What the plan has
-/// no room for is left out: the next round finds it again.
+/// The repair tasks for the findings of a round, under unused ids. Findings beyond the size of the
+/// plan are left out; the next round finds them again.
 pub fn repairs(round: u32, findings: &[Finding], tasks: &Tasks) -> Result<Vec<Task>, TaskRefused> {
     let mut plan = tasks.clone();
     let mut added = Vec::new();
@@ -166,7 +166,7 @@ pub fn repairs(round: u32, findings: &[Finding], tasks: &Tasks) -> Result<Vec<Ta
     Ok(added)
 }
 
-/// How many tasks a plan has room for.
+/// How many more tasks fit into a plan.
 pub(super) fn room(tasks: &Tasks) -> usize {
     MAX_TASKS.saturating_sub(tasks.len())
 }

@@ -1,4 +1,5 @@
-//! Ship: what changed, a proposed message, and, if the user wants it, a commit. Nothing is pushed.
+//! The ship phase: the changes, a proposed message, and, if the user wants it, a commit. Nothing is
+//! pushed.
 
 use std::collections::BTreeSet;
 
@@ -22,37 +23,37 @@ use crate::text::{first_line, last_part, plain};
 /// The most characters of a commit message.
 const MAX_MESSAGE: usize = 4_000;
 
-/// What the user is told of a commit that is not signed, though git is set to sign.
+/// The message if git is set to sign, and the commit is not signed.
 const UNSIGNED: &str = "It is not signed: git commit --amend -S signs it.";
 
-/// What the user is told where no branch is checked out.
+/// The message if no branch is checked out.
 const DETACHED: &str = "No branch is checked out: git branch NAME keeps the commit.";
 
-/// How much of a message is shown where it is only mentioned.
+/// How much of a message is shown in a short mention.
 const SHOWN_MESSAGE: usize = 80;
 
 const NOTHING_LEFT: &str = "nothing is left to commit";
 
 const NOT_COMMITTED: &str = "nothing was committed";
 
-/// How the question about a commit is answered. Words of another kind commit nothing.
+/// The possible answers to the question about a commit. Any other text commits nothing.
 const HOW: &str = "Commit this? (commit, no: why, or message: another message)";
 
-/// What is there to commit.
+/// The changes to commit.
 struct Changes {
-    /// The commit that is checked out; empty, if there is none.
+    /// The checked-out commit; empty, if there is none.
     base: String,
-    /// The session's files that git sees a change in.
+    /// The session's files that git considers changed.
     files: Vec<String>,
-    /// Those that changed in a repository of their own.
+    /// The files that changed in another repository.
     apart: Vec<String>,
     /// Why nothing can be committed.
     why_not: Option<String>,
 }
 
-/// A commit that a person is asked about.
+/// A question about a commit.
 struct Asked<'a> {
-    /// Which time it is.
+    /// The number of the question.
     n: u32,
     message: &'a str,
     changes: &'a Changes,
@@ -60,8 +61,8 @@ struct Asked<'a> {
 }
 
 impl Guide<'_, '_> {
-    /// Ships what was done. Returns what became of it, in words. What is committed is what was
-    /// shown: if it changed since, it is shown again.
+    /// Ships the work, and returns a description of the result. Only changes that the user has seen
+    /// are committed: if they changed since, they are shown again.
     pub(super) async fn ship(
         &self,
         background: &Background,
@@ -101,7 +102,7 @@ impl Guide<'_, '_> {
         Err(Halt::NotStarted)
     }
 
-    /// Whether what is committed changed since the user was shown it: a file, or what git has of it.
+    /// Did the changes change since the user saw them, in the files or in git?
     fn has_changed(&self, n: u32, changes: &Changes) -> Result<bool, Halt> {
         let (next, commit) = (part("changes", n + 1), part("commit", 1));
         let shown = {
@@ -121,8 +122,8 @@ impl Guide<'_, '_> {
         Ok(shown.is_some_and(|shown| shown != repository.state_of(&changes.files)))
     }
 
-    /// The files that the work changed, in order, each once. What changed while a check or the
-    /// program ran is no part of it: the user may have edited it meanwhile.
+    /// The files that the work changed, in order, each once. Changes during checks and trials of
+    /// the program are left out, because the user may have made them.
     pub(super) fn changed_files(&self) -> Result<Vec<String>, Halt> {
         let mut recorded = self.recorded_files()?;
         for lane in self.lanes_of_trials() {
@@ -134,7 +135,7 @@ impl Guide<'_, '_> {
         Ok(files.into_iter().collect())
     }
 
-    /// What is there to commit, looked at once each time that the user is shown it.
+    /// The changes to commit, determined once for each question.
     fn changes(&self, n: u32) -> Result<Changes, Halt> {
         let session = self.changed_files()?;
         let repository = Repository::at(&self.root()?);
@@ -163,8 +164,8 @@ impl Guide<'_, '_> {
         })
     }
 
-    /// Looks whether a commit can be made, before anybody is asked about one. It is looked at each
-    /// time, until the commit is made: the user can change it and resume.
+    /// Checks that a commit is possible before a person is asked. The check is repeated until the
+    /// commit is made, because the user can fix the obstacle and resume.
     fn check_repository(&self, changes: &Changes) -> Result<(), Halt> {
         let key = part("commit", 1);
         let is_made = self.flow.state().memo.result(&key).is_some();
@@ -182,7 +183,7 @@ impl Guide<'_, '_> {
         }
     }
 
-    /// The commit message that an agent proposes.
+    /// An agent's proposed commit message.
     async fn propose(
         &self,
         background: &Background,
@@ -207,11 +208,11 @@ impl Guide<'_, '_> {
         Ok(text.to_owned())
     }
 
-    /// What the user says to the proposed commit.
+    /// The user's answer to the proposed commit.
     fn agree_on(&self, asked: &Asked<'_>) -> Result<CommitReply, Halt> {
         let Asked { n, message, changes, verified } = *asked;
         let key = part("ship", n);
-        // Once it was asked, its prompt is on record.
+        // After it was asked, its prompt is recorded.
         let root = self.root()?;
         let repository = Repository::at(&root);
         let (diff, opening) = match self.was_asked(n) {
@@ -245,7 +246,7 @@ impl Guide<'_, '_> {
         Ok(CommitReply::read(&self.ask_person(&key, question)?.text))
     }
 
-    /// Commits what was shown. Returns what became of it, in words.
+    /// Commits the changes that were shown. Returns a description of the result.
     fn commit(&self, message: &str, changes: &Changes) -> Result<String, Halt> {
         let key = part("commit", 1);
         let repository = Repository::at(&self.root()?);
@@ -264,7 +265,7 @@ impl Guide<'_, '_> {
                     let message = format!("{}\n\n{}", message.trim(), self.trailer());
                     let left = repository.left(&changes.files, &changes.base)?;
                     let head = repository.commit(&left, &message)?;
-                    // Somebody else may have committed in the same moment.
+                    // Another process may have committed at the same moment.
                     self.committed(&repository, changes).unwrap_or(head)
                 }
             };
@@ -282,7 +283,7 @@ impl Guide<'_, '_> {
         Ok(words + &elsewhere.unwrap_or_default())
     }
 
-    /// Whether the user committed all of it after it was looked at.
+    /// Did the user commit everything since the changes were determined?
     fn is_nothing_left(&self, changes: &Changes) -> Result<bool, Halt> {
         if self.flow.state().memo.result(&part("commit", 1)).is_some() {
             return Ok(false);
@@ -293,13 +294,14 @@ impl Guide<'_, '_> {
         Ok(!is_ours && left.is_ok_and(|left| left.is_empty()))
     }
 
-    /// Whether the question about the commit was asked, or agreed to.
+    /// Was the question about the commit asked, or agreed to in advance?
     fn was_asked(&self, n: u32) -> bool {
         let (key, state) = (part("ship", n), self.flow.state());
         state.memo.result(&key).is_some() || state.memo.gate(&key.to_string()).is_some()
     }
 
-    /// The commit that was made already, if the process died right after it: its trailer tells.
+    /// The commit that was already made, if the process died right after it. Its trailer identifies
+    /// it.
     fn committed(&self, repository: &Repository, changes: &Changes) -> Option<String> {
         repository.commit_with(&self.trailer(), &changes.base)
     }

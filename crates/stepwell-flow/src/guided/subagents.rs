@@ -1,15 +1,14 @@
-//! Tasks that subagents do, each in a git worktree of its own that is merged when it is done.
+//! Tasks of subagents, each in its own git worktree, which is merged when the task is done.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use stepwell::model::{Money, NodeKey, Outcome, Spent};
+use stepwell::model::{Fate, Money, NodeKey, Outcome, Spent};
 use stepwell::{Event, Lane, SessionId};
 use stepwell_agent::permission::Mode;
-use stepwell_agent::run::{Dispatcher, SubagentRecord, SubagentRequest, SubagentSetup};
+use stepwell_agent::run::{Dispatcher, SubagentRequest, SubagentSetup};
 use stepwell_agent::tool;
-use stepwell_files::worktree::Fate;
 
 use super::answers::TaskReport;
 use super::calls::{CallResult, PlannedCall};
@@ -21,7 +20,7 @@ use crate::spec::TaskBudget;
 pub(super) struct Subtask<'a> {
     pub(super) key: &'a NodeKey,
     pub(super) lane: Lane,
-    /// What its session and its commit are called.
+    /// The name of its session and commit.
     pub(super) name: String,
     pub(super) prompt: String,
     pub(super) starting: &'a dyn Fn() -> Vec<Event>,
@@ -29,7 +28,7 @@ pub(super) struct Subtask<'a> {
 }
 
 impl Guide<'_, '_> {
-    /// Has a subagent do a task in a worktree. What it changed is merged, or the task failed.
+    /// Gives a task to a subagent in a worktree. If its changes are not merged, the task failed.
     pub(super) async fn by_subagent(&self, subtask: Subtask<'_>) -> Result<Value, Halt> {
         let Subtask { key, lane, name, prompt, starting, finishing } = subtask;
         let fail = |why: String| self.flow.fail(key, None, &why, None);
@@ -56,10 +55,11 @@ impl Guide<'_, '_> {
                 "name": name,
                 "workspace": "worktree",
                 "merge": true,
-                // What is committed, and whether, is asked about when the work is shipped.
+                // The ship phase decides about the commit.
                 "uncommitted": true,
             }),
-            // That subagents work was asked for; what each of them does, the mode decides.
+            // The user asked for subagents, so starting one needs no approval; their own calls
+            // follow the mode.
             mode: Mode::Yolo,
             dispatcher: Some(Arc::new(Bounded { inner, mode, budget })),
             starting,
@@ -74,7 +74,7 @@ impl Guide<'_, '_> {
         done
     }
 
-    /// What the subagents that a lane started spent, with all below them.
+    /// The spending of the subagents that a lane started, and of all below them.
     fn spent_below(&self, lane: &Lane) -> Spent {
         let children: Vec<SessionId> = {
             let state = self.flow.state();
@@ -96,7 +96,7 @@ impl Guide<'_, '_> {
         spent
     }
 
-    /// What one subagent may use: what a task may, and its share of what is left for all.
+    /// The budget of one subagent: a task's, and at most its share of what is left.
     fn share(&self) -> TaskBudget {
         let (left, own) = (self.flow.shared_budget.left(), &self.config.task_budget);
         let most = self.config.parallel.map_or(1, NonZeroU32::get);
@@ -109,13 +109,13 @@ impl Guide<'_, '_> {
         }
     }
 
-    /// How a subagent's task went: it is done if its work is part of the workspace.
+    /// The result of a subagent's task. It is done if its changes are in the workspace.
     fn read_subagent(&self, lane: &Lane, result: &CallResult) -> Map<String, Value> {
         if result.outcome != Outcome::Done {
             let summary = crate::text::plain(&result.text, 1_500);
             return TaskReport { done: false, summary }.output();
         }
-        // Behind its last words stands what became of its worktree.
+        // The fate of its worktree follows its last words.
         let words = result.text.split("\n\n[subagent ").next().unwrap_or_default();
         let report = TaskReport::parse(words);
         match self.unmerged(lane) {
@@ -124,7 +124,7 @@ impl Guide<'_, '_> {
         }
     }
 
-    /// Why the work of a lane's last subagent is not part of the workspace.
+    /// Why the changes of a lane's last subagent are not in the workspace.
     fn unmerged(&self, lane: &Lane) -> Option<String> {
         let child: SessionId = {
             let state = self.flow.state();
@@ -137,7 +137,7 @@ impl Guide<'_, '_> {
                 .next()?
         };
         let head = self.flow.session.well().info(&child).ok()?.head;
-        let outcome = SubagentRecord::of(&head)?.outcome?;
+        let outcome = head.facts.subagent?.outcome?;
         let is_kept = outcome.fate == Fate::Kept && outcome.count > 0;
         is_kept.then(|| {
             let why = if outcome.why.is_empty() { "it was kept apart" } else { &outcome.why };
@@ -146,7 +146,7 @@ impl Guide<'_, '_> {
     }
 }
 
-/// Sets subagents up as the work allows: its mode, and what a task may use.
+/// Sets subagents up with the work's mode and a task's budget.
 struct Bounded {
     inner: Arc<dyn Dispatcher>,
     mode: Mode,

@@ -1,5 +1,5 @@
-//! Looks at a project before anyone is asked about it: what it is, and how it is tested and run.
-//! It reads a few small files at the root, and starts nothing.
+//! Examines a project before any question: its kind, its tests, how to run it. It reads a few small
+//! files at the root, and starts nothing.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -8,35 +8,35 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stepwell::model::Project;
 
-/// The most bytes of a file that are looked at.
+/// The largest file that is read.
 const MAX_BYTES: u64 = 256 << 10;
 
-/// The most bytes of the project's instructions that agents are told.
+/// The most bytes of the project's instructions for agents.
 const MAX_INSTRUCTIONS: usize = 16 << 10;
 
-/// How many names at the root are told.
+/// How many names at the root are listed.
 const MAX_NAMES: usize = 60;
 
-/// What a project is.
+/// A project.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Survey {
-    /// Such as `rust` or `node`; empty if it does not show.
+    /// For example `rust` or `node`; empty if unknown.
     pub project_type: String,
-    /// Such as `axum` or `react`; empty if it does not show.
+    /// For example `axum` or `react`; empty if unknown.
     pub framework: String,
-    /// The command that runs its tests, if it shows.
+    /// The command that runs its tests, if known.
     pub tests: Option<String>,
-    /// The command that starts it, if it shows.
+    /// The command that starts it, if known.
     pub run: Option<String>,
-    /// What lies at its root.
+    /// The names at its root.
     pub files: Vec<String>,
-    /// What its AGENTS.md says.
+    /// The text of its AGENTS.md.
     pub instructions: String,
 }
 
-/// Files at the root, the kind of project that each means, and how those are tested; the first one
-/// there counts.
+/// Files at the root, with the kind of project and its test command; the first existing file
+/// counts.
 const MARKS: &[(&str, &str, Option<&str>)] = &[
     ("Cargo.toml", "rust", Some("cargo test")),
     ("go.mod", "go", Some("go test ./...")),
@@ -56,7 +56,7 @@ const MARKS: &[(&str, &str, Option<&str>)] = &[
     ("Makefile", "make", None),
 ];
 
-/// Frameworks by the kind of project and by how its file names them. The first one named counts.
+/// Frameworks by kind of project, with their names in its files. The first match counts.
 const FRAMEWORKS: &[(&str, &[&str])] = &[
     ("rust", &["axum", "actix-web", "rocket", "tauri", "bevy", "clap"]),
     ("go", &["gin-gonic/gin", "labstack/echo", "gofiber/fiber", "spf13/cobra"]),
@@ -69,7 +69,7 @@ const FRAMEWORKS: &[(&str, &[&str])] = &[
 ];
 
 impl Survey {
-    /// Looks at the project at a folder.
+    /// Examines the project in a folder.
     #[must_use]
     pub fn of(root: &Path) -> Self {
         let mut survey = Self { files: names(root), ..Self::default() };
@@ -118,7 +118,7 @@ impl Survey {
         }
     }
 
-    /// The project as its session describes it, if its type shows.
+    /// The project for the session, if its type is known.
     #[must_use]
     pub fn project(&self) -> Option<Project> {
         let commands = [("tests", &self.tests), ("run", &self.run)].into_iter();
@@ -130,7 +130,7 @@ impl Survey {
         })
     }
 
-    /// What agents are told of the project.
+    /// The description of the project for agents.
     #[must_use]
     pub fn text(&self) -> String {
         let mut lines = Vec::new();
@@ -155,12 +155,12 @@ fn framework(kind: &str, text: &str) -> String {
     known.iter().find(named).map_or_else(String::new, |name| (*name).to_owned())
 }
 
-/// Go names a framework with its host before it.
+/// In Go a framework's name is preceded by its host.
 fn ends_in(word: &str, name: &str) -> bool {
     word == name || word.strip_suffix(name).is_some_and(|host| host.ends_with('/'))
 }
 
-/// A small text file; a link is not followed, since it may lead anywhere.
+/// A small text file. Links are not followed, since they may lead outside.
 fn read(path: &Path) -> Option<String> {
     let meta = std::fs::symlink_metadata(path).ok()?;
     if !meta.is_file() || meta.len() > MAX_BYTES {

@@ -1,4 +1,4 @@
-//! Execute: the planned tasks in their order, each with a checkpoint of its own.
+//! The execute phase: the planned tasks in their order, each with its own checkpoint.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,16 +24,16 @@ use crate::pattern::step::lane;
 use crate::spec::{OnFailure, YesPhase};
 use crate::text::{first_line, plain};
 
-/// How often a task is tried at most: after that it is given up.
+/// The most attempts at a task; after them it is given up.
 const MAX_ATTEMPTS: u32 = 10;
 
-/// How much of a task's description its subagent is called by.
+/// How much of a task's description is in its subagent's name.
 const NAME_CHARS: usize = 100;
 
-/// How much is told of why an agent could do nothing, and of what it says to that.
+/// How much is shown of the reason for a denial, and of the agent's answer to it.
 const MAX_REASON: usize = 500;
 
-/// How often a task is tried where no person is asked.
+/// The most attempts at a task if no person is asked.
 const ATTEMPTS_ALONE: u32 = 3;
 
 /// An attempt at a task.
@@ -41,23 +41,23 @@ struct Attempt<'a> {
     key: NodeKey,
     id: &'a str,
     n: u32,
-    /// The attempt that its conversation began with.
+    /// The attempt with which its conversation began.
     from: u32,
-    /// The first attempt since the task was planned, or opened again.
+    /// The first attempt since the task was planned, or reopened.
     opened: u32,
-    /// Why the one before failed, and what the user says to that.
+    /// Why the last attempt failed, and the user's instruction for this one.
     repair: Option<(String, String)>,
 }
 
-/// What is recorded together with an attempt's start and with its result.
+/// The events with an attempt's start and with its result.
 struct Recorded<'a> {
     starting: &'a dyn Fn() -> Vec<Event>,
     finishing: &'a dyn Fn(&Value) -> Vec<Event>,
 }
 
 impl Guide<'_, '_> {
-    /// Works on every task that can be worked on, in the order of the plan. What was added to the
-    /// plan after this visit was left, as repairs are, waits for its own.
+    /// Works on every ready task, in the order of the plan. Tasks that were added later, such as
+    /// repairs, wait for their own visit.
     pub(super) async fn execute(&self, background: &Background) -> Result<(), Halt> {
         if self.is_past_visit() {
             return Ok(());
@@ -67,7 +67,7 @@ impl Guide<'_, '_> {
         let (mut running, mut busy) = (FuturesUnordered::new(), BTreeSet::new());
         let mut halt: Option<Halt> = None;
         loop {
-            // Alone in the workspace, a task that waits for a person is not passed by the next one.
+            // Without parallel work, the next task does not overtake one that waits for a person.
             let waits = halt.as_ref().is_some_and(|halt| most == 1 || halt.stops_flow());
             let tasks = self.tasks()?;
             for task in ready(&tasks, &busy) {
@@ -95,7 +95,7 @@ impl Guide<'_, '_> {
         if tasks.count(TaskStatus::Unrecoverable) == 0 {
             return Ok(());
         }
-        // Told once each time that one is given up, not once a visit: whoever resumes goes on
+        // Reported once each time that a task is given up, not once a visit: a resume continues
         // without it.
         self.leave("given-up", self.flow.session.work()?.given_up, || {
             format!("the work is not done: {}", undone(&tasks).join(", "))
@@ -109,7 +109,7 @@ impl Guide<'_, '_> {
 
     /// Tries a task until it is done, skipped or given up.
     async fn work_on(&self, background: &Background, id: &str) -> Result<(), Halt> {
-        // A plan has names that fit; one that its user added may not.
+        // Planned ids are valid; the id of a user's task may not be.
         if let Err(why) = id.parse::<NodeId>() {
             return Err(self.flow.fail(&part("task", 1), None, &why.to_string(), None));
         }
@@ -131,7 +131,7 @@ impl Guide<'_, '_> {
                     if tasks.get(id).is_none_or(|task| is_over(task.status) || waits(task)) {
                         return Ok(());
                     }
-                    // The user opened it again, so it is worked on again.
+                    // The user reopened it.
                     (from, opened) = (n + 1, n + 1);
                 }
             }
@@ -159,7 +159,7 @@ impl Guide<'_, '_> {
         };
         let prompt = match &attempt.repair {
             None => background.task(task, &tasks),
-            // A subagent knows nothing of the one before.
+            // A new subagent does not know the last attempt.
             Some((why, hint)) if self.config.parallel.is_some() => {
                 format!("{}\n\n{}", background.task(task, &tasks), repair(why, hint))
             }
@@ -190,8 +190,8 @@ impl Guide<'_, '_> {
         Ok(TaskReport::of_output(&output))
     }
 
-    /// What an agent says of its task, unless it was allowed nothing: then the task is not done,
-    /// whatever it says.
+    /// The agent's report. If all its calls were denied, the task is not done, whatever the report
+    /// says.
     fn judge(&self, lane: &Lane, report: TaskReport) -> TaskReport {
         let denied = all_denied(self.flow.state().past.said(lane));
         match denied.filter(|_| report.done) {
@@ -204,7 +204,7 @@ impl Guide<'_, '_> {
         }
     }
 
-    /// Has the agent do a task in the workspace, within what a task may use.
+    /// Lets the agent do a task in the workspace, within a task's budget.
     async fn by_agent(
         &self,
         attempt: &Attempt<'_>,
@@ -235,8 +235,8 @@ impl Guide<'_, '_> {
         Ok(output)
     }
 
-    /// What an attempt may use: what a task may, for each attempt of its conversation, without what
-    /// the conversation used.
+    /// The limits of an attempt: a task's, for each attempt of its conversation, minus what the
+    /// conversation used.
     fn limits(&self, attempt: &Attempt<'_>, lane: &Lane, base: &Limits) -> Limits {
         let budget = &self.config.task_budget;
         let times = u64::from(attempt.n - attempt.from + 1);
@@ -262,7 +262,7 @@ impl Guide<'_, '_> {
         }
     }
 
-    /// Whether what stopped an attempt is what its task may use, not what all of the work may.
+    /// Did the task's own limit stop an attempt, and not the limit of the whole work?
     fn is_own_limit(&self, limits: &Limits, base: &Limits) -> bool {
         let has_own = limits.tokens != base.tokens || limits.budget != base.budget;
         let left = self.flow.shared_budget.left();
@@ -272,8 +272,8 @@ impl Guide<'_, '_> {
         has_own && (nearer_tokens || nearer_cost)
     }
 
-    /// What is recorded with the result of an attempt: how its task stands, and a checkpoint with
-    /// the files that it changed.
+    /// The events with an attempt's result: the task's status, and a checkpoint with its changed
+    /// files.
     fn finished(&self, attempt: &Attempt<'_>, lane: &Lane, output: &Value) -> Vec<Event> {
         let done = TaskReport::of_output(output).done;
         let status = if done { TaskStatus::Done } else { TaskStatus::Failed };
@@ -300,7 +300,7 @@ impl Guide<'_, '_> {
         seqs.filter_map(|seq| recorded.get(&seq).cloned()).collect()
     }
 
-    /// What the session recorded of changed files, and where.
+    /// The changed files that the session recorded, with their seqs.
     pub(super) fn recorded_files(&self) -> Result<BTreeMap<Seq, String>, Halt> {
         let facts = self.flow.session.keyed_events(&[Kind::File])?.into_iter();
         let files = facts.filter_map(|fact| match fact.event {
@@ -310,8 +310,7 @@ impl Guide<'_, '_> {
         Ok(files.collect())
     }
 
-    /// Those of the recorded files that a lane's calls changed. What a call changed is recorded
-    /// right before its end.
+    /// The recorded files that a lane's calls changed. A call's changes directly precede its end.
     pub(super) fn files_before_ends(
         &self,
         lane: &Lane,
@@ -328,16 +327,16 @@ impl Guide<'_, '_> {
         ends.flat_map(|event| before(event.seq)).collect()
     }
 
-    /// A task with another status, if it has another.
+    /// The event that changes a task's status, if it changes.
     fn task_as(&self, id: &str, status: TaskStatus) -> Vec<Event> {
         let Ok(tasks) = self.tasks() else { return Vec::new() };
         let edit = TaskEdit { status: Some(status), ..TaskEdit::default() };
-        // What the user changed meanwhile stays as it is.
+        // The user's own changes stay.
         let task = tasks.edit(id, edit).ok().filter(|task| Some(task) != tasks.get(id));
         task.into_iter().map(Event::from).collect()
     }
 
-    /// What becomes of a task whose attempt failed.
+    /// Decides about a task after a failed attempt.
     fn decide(&self, attempt: &Attempt<'_>, why: &str) -> Result<FailureReply, Halt> {
         let Attempt { id, n, opened, .. } = *attempt;
         let key = NodeKey::Decide(node_id(id), n);
@@ -362,7 +361,7 @@ impl Guide<'_, '_> {
         Ok(FailureReply::read(&self.ask_person(&key, question)?.text))
     }
 
-    /// What becomes of a task that failed so many times, where no person is asked.
+    /// The decision after this many failures if no person is asked.
     fn agreed(&self, n: u32) -> Option<String> {
         let says = match self.config.on_failure {
             _ if n >= MAX_ATTEMPTS => "give up",
@@ -378,7 +377,7 @@ impl Guide<'_, '_> {
     }
 }
 
-/// What the subagent of a task is called: lists and commits show one line.
+/// The name of a task's subagent, on one line.
 fn subagent_name(task: &Task) -> String {
     format!("task {}: {}", task.id, first_line(&task.description, NAME_CHARS))
 }

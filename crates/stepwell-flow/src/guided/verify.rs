@@ -1,5 +1,5 @@
-//! Verify and run: the checks as recorded commands, a reviewer who only reads, the program itself.
-//! What fails becomes tasks.
+//! The verify and run phases: checks as recorded commands, a read-only reviewer, and the program
+//! itself. Failures become tasks.
 
 use std::collections::BTreeSet;
 
@@ -22,13 +22,13 @@ use crate::pattern::step::lane;
 use crate::spec::TryProgram;
 use crate::text::last_part;
 
-/// How many rounds of verification there are, unless the spec says.
+/// The default number of verification rounds.
 pub const ROUNDS: u32 = 3;
 
 /// How much of a command's output its node keeps; its lane has all of it.
 const OUTPUT_BYTES: usize = 4_000;
 
-/// What a check came to, or a trial of the program.
+/// The result of a check, or of a trial of the program.
 struct Check {
     command: String,
     outcome: String,
@@ -42,7 +42,7 @@ impl Check {
         Self { command, outcome: text("outcome"), output: text("response") }
     }
 
-    /// Whether it was not allowed to run. Then it has found nothing, and nothing is to be repaired.
+    /// Was it not allowed to run? Then it found nothing, and needs no repair.
     fn is_denied(&self) -> bool {
         self.outcome == "denied"
     }
@@ -52,14 +52,14 @@ impl Check {
     }
 }
 
-/// A command line, and whether it may run without a question.
+/// A command, and whether it needs no approval.
 struct Command {
     line: String,
     mode: Mode,
 }
 
 impl Guide<'_, '_> {
-    /// Verifies, and has repaired what fails, until nothing does.
+    /// Verifies and repairs until nothing fails.
     pub(super) async fn verify(
         &self,
         background: &Background,
@@ -100,7 +100,7 @@ impl Guide<'_, '_> {
         Err(Halt::NotStarted)
     }
 
-    /// Runs the checks of a round, one after the other.
+    /// Runs the checks of a round, one after another.
     async fn run_checks(&self, round: u32, approved: &Approved) -> Result<Vec<Check>, Halt> {
         let mut checks = Vec::new();
         for (n, command) in self.commands(approved)?.into_iter().enumerate() {
@@ -111,8 +111,8 @@ impl Guide<'_, '_> {
         Ok(checks)
     }
 
-    /// The user's own checks and the plan's. Those that the user wrote or approved run without a
-    /// question; for others the mode decides.
+    /// The user's own checks and the plan's. Commands that the user wrote or approved need no
+    /// approval; for others the mode decides.
     fn commands(&self, approved: &Approved) -> Result<Vec<Command>, Halt> {
         let own = self.config.checks.iter().map(|line| (line, Mode::Yolo));
         let mode = self.mode_for(approved)?;
@@ -126,7 +126,7 @@ impl Guide<'_, '_> {
         Ok(commands)
     }
 
-    /// When a person is asked about the plan's commands.
+    /// The mode for the plan's commands.
     fn mode_for(&self, approved: &Approved) -> Result<Mode, Halt> {
         // A dry run sets up no agent, and runs nothing.
         if approved.by_person || self.flow.dry_run.is_some() {
@@ -158,7 +158,7 @@ impl Guide<'_, '_> {
         .await
     }
 
-    /// What a reviewer finds who only reads.
+    /// The findings of a read-only reviewer.
     async fn review(
         &self,
         round: u32,
@@ -183,7 +183,7 @@ impl Guide<'_, '_> {
         Ok(Review::of_output(&output).issues.into_iter().map(Finding::Issue).collect())
     }
 
-    /// Starts the program where it is known how, looks at it, and stops it.
+    /// If a start command is known: starts the program, checks it, and stops it.
     async fn try_program(&self, round: u32, approved: &Approved) -> Result<Option<Check>, Halt> {
         let own = self.config.run.as_ref();
         let Some(program) = own.or(approved.plan.run.as_ref()) else { return Ok(None) };
@@ -220,8 +220,8 @@ impl Guide<'_, '_> {
         lanes.collect()
     }
 
-    /// Whether there is a visit to the tasks although nothing was found: its user added a task, or
-    /// opened one again, before the work was shipped.
+    /// Is there work without a finding: did the user add or reopen a task before the work was
+    /// shipped?
     fn has_open_tasks(&self, visit: u32) -> Result<bool, Halt> {
         if self.was_entered(Phase::Execute, visit) {
             return Ok(true);
@@ -230,7 +230,7 @@ impl Guide<'_, '_> {
         Ok(open && !self.was_entered(Phase::Ship, 1))
     }
 
-    /// Whether nothing that a round found can be added to the plan.
+    /// Is the plan too full for any finding of a round?
     fn has_no_room(&self, round: u32) -> Result<bool, Halt> {
         if self.flow.state().memo.result(&part("repairs", round)).is_some() {
             return Ok(false);
@@ -238,7 +238,7 @@ impl Guide<'_, '_> {
         Ok(room(&self.tasks()?) == 0)
     }
 
-    /// Adds what was found to the plan, as far as there is room.
+    /// Adds repairs to the plan, as far as it has room.
     fn plan_repairs(&self, round: u32, findings: &[Finding]) -> Result<(), Halt> {
         let planned = self.part(&part("repairs", round), || {
             let tasks = self.tasks().map_err(|_| "the tasks cannot be read".to_owned())?;

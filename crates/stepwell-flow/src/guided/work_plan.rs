@@ -1,5 +1,5 @@
-//! The plan of guided work: an agent's answer becomes tasks, checks and a way to run the program,
-//! within bounds. Pure.
+//! The plan of guided work: parses an agent's answer into tasks, checks and a start command, within
+//! limits. Pure.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -21,32 +21,32 @@ pub const MAX_CHECKS: usize = 20;
 /// The most bytes of a plan's summary.
 const MAX_SUMMARY_BYTES: usize = 4_000;
 
-/// How many tasks an agent that reviews the plan is shown before the rest is counted.
+/// How many tasks a reviewing agent sees; the others are only counted.
 const SHOWN_TASKS: usize = 60;
 
-/// What is planned.
+/// A plan.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkPlan {
-    /// What it comes to, in a few sentences.
+    /// A summary in a few sentences.
     pub summary: String,
     /// The tasks.
     pub tasks: Vec<Task>,
-    /// Commands that must succeed when everything is done.
+    /// Commands that must succeed in the end.
     pub checks: Vec<String>,
-    /// How the program is started and looked at.
+    /// How to start the program and check it.
     #[serde(default, with = "program")]
     pub run: Option<TryProgram>,
 }
 
-/// What a plan is laid against.
+/// What a plan is checked against.
 pub struct PlanRules<'a> {
-    /// The tasks that the session has already.
+    /// The session's existing tasks.
     pub tasks: &'a Tasks,
-    /// Whether the workspace has a file.
+    /// Does the workspace have this file?
     pub has_file: &'a dyn Fn(&str) -> bool,
 }
 
-/// What an agent is told of the form of a plan.
+/// The form of a plan, for the agent's prompt.
 pub(super) const FORM: &str = r#"Answer with one JSON object and nothing else:
 {"summary": "what will be done, in a few sentences",
  "tasks": [{"id": "1", "action": "create|modify|delete|test|other", "description": "what to do, so that someone who knows nothing else can do it", "after": ["ids of tasks that come first"], "files": ["paths relative to the workspace"]}],
@@ -55,7 +55,7 @@ pub(super) const FORM: &str = r#"Answer with one JSON object and nothing else:
 Leave "run" out if there is nothing to start. Plan as few tasks as the goal needs."#;
 
 impl WorkPlan {
-    /// Reads an agent's answer. The error tells the agent what is wrong with it.
+    /// Parses an agent's answer. The error tells the agent what is wrong with it.
     pub fn parse(answer: &str, rules: &PlanRules<'_>) -> Result<Self, String> {
         let Some(Value::Object(fields)) = parse_json(answer) else {
             return Err("it is not a JSON object with tasks".to_owned());
@@ -74,7 +74,7 @@ impl WorkPlan {
         }
         unique(&tasks)?;
         let tasks = beside(tasks, rules.tasks);
-        // Only what the session's own rules take becomes a plan.
+        // The session's own rules for tasks apply.
         let tasks = rules.tasks.load(tasks).map_err(|refused| refused.to_string())?;
         check_files(&tasks, rules)?;
         Ok(Self {
@@ -98,8 +98,8 @@ impl WorkPlan {
         serde_json::from_value(output.get("response")?.clone()).ok()
     }
 
-    /// The plan as a person is shown it who has to approve it: whole, since an agent gets all of
-    /// it. Only the limits that a plan is refused for bound it.
+    /// The complete plan for the person who approves it, since an agent receives all of it. Its
+    /// size is limited only by the rules for plans.
     #[must_use]
     pub fn text(&self) -> String {
         let tasks: Vec<String> = self.tasks.iter().map(task_text).collect();
@@ -107,7 +107,7 @@ impl WorkPlan {
         self.laid_out(&summary.join("\n"), &tasks)
     }
 
-    /// The plan as an agent is shown it who has to know it, and does not do its tasks.
+    /// A shortened plan for agents that do not execute its tasks.
     pub(super) fn outline(&self) -> String {
         let mut tasks: Vec<String> = self.tasks.iter().take(SHOWN_TASKS).map(task_line).collect();
         if let Some(more) = self.tasks.len().checked_sub(SHOWN_TASKS).filter(|more| *more > 0) {
@@ -136,7 +136,7 @@ impl WorkPlan {
     }
 }
 
-/// A task with all that its agent is told, the further lines of its description indented.
+/// A task with its complete description, further lines indented.
 fn task_text(task: &Task) -> String {
     let mut lines = task.description.split('\n').map(spelled_out);
     let mut text = format!("{}. ", spelled_out(&task.id));
@@ -221,8 +221,7 @@ fn unique(tasks: &[Task]) -> Result<(), String> {
     }
 }
 
-/// Files stay in the workspace, and those that are to be changed exist or are created by another
-/// task.
+/// Files stay in the workspace; files to change exist or are created by another task.
 fn check_files(tasks: &[Task], rules: &PlanRules<'_>) -> Result<(), String> {
     let creates = |task: &&Task| task.action == "create";
     let created: BTreeSet<&str> =
@@ -430,7 +429,7 @@ mod tests {
         assert!(with("a\u{1b}[2Jb").unwrap_err().contains("control characters"));
         assert!(with("safe \u{202e}lortnoc").unwrap_err().contains("direction"));
         assert!(with("   ").is_err());
-        // A template in a description stays what it is: text.
+        // A template in a description stays plain text.
         let plan = with("{{ 7 * 7 }} {% for x in y %}").unwrap();
         assert_eq!(plan.tasks[0].description, "{{ 7 * 7 }} {% for x in y %}");
         let id = json!({ "tasks": [{ "id": "x".repeat(64), "description": "d" }] });

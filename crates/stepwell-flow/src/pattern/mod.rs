@@ -1,4 +1,4 @@
-//! The seven patterns: each walks its part of the spec and runs one node after the other.
+//! The seven patterns: each walks its part of the spec and runs its nodes.
 
 pub(crate) mod chain;
 pub(crate) mod evaluator;

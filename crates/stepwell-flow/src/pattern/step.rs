@@ -1,4 +1,4 @@
-//! What the patterns are made of: a step of an agent's or a person's, its prompt, and names for both.
+//! The building blocks of patterns: steps of agents and people, their prompts, and their names.
 
 use serde_json::Value;
 use stepwell::Lane;

@@ -66,7 +66,7 @@ pub(crate) async fn walk(flow: &Flow<'_>, workflow: &Workflow) -> Result<Complet
     if let Some(halt) = halt {
         return Err(halt);
     }
-    // The last task of the spec, whichever finished last.
+    // The last task in the spec, whichever finished last.
     let last = last.into_values().next_back().unwrap_or_default();
     let mut scope = progress.scope;
     let answers = progress.answers.into_iter().flatten();

@@ -1,10 +1,9 @@
 //! The plan of a flow: who is asked what, in which order, and how often. Nothing runs.
 
 mod build;
-mod dot;
+mod diagram;
 mod explain;
 mod markdown;
-mod mermaid;
 mod text;
 
 use std::collections::BTreeMap;
@@ -142,13 +141,13 @@ impl Plan {
     /// The plan as a Mermaid diagram.
     #[must_use]
     pub fn mermaid(&self) -> String {
-        mermaid::render(self)
+        diagram::mermaid(self)
     }
 
     /// The plan as a Graphviz graph.
     #[must_use]
     pub fn dot(&self) -> String {
-        dot::render(self)
+        diagram::dot(self)
     }
 
     /// What the flow does when it runs, in words.

@@ -10,7 +10,6 @@ mod environment;
 mod filters;
 mod guard;
 mod scope;
-mod shared_map;
 mod work;
 
 use std::borrow::Cow;
@@ -21,8 +20,7 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-pub use scope::Scope;
-pub use shared_map::SharedMap;
+pub use scope::{Scope, SharedMap};
 
 /// The largest output of a template. Models accept less, and it must fit into an event.
 pub const MAX_RENDERED_BYTES: usize = 4 << 20;

@@ -1,12 +1,14 @@
 //! The values that a template sees.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use minijinja::value::Serde;
+use minijinja::value::{Enumerator, Object, Serde};
 use minijinja::{ErrorKind, Value};
+use parking_lot::Mutex;
 use serde::Serialize;
 
-use super::{SharedMap, TemplateError};
+use super::TemplateError;
 use crate::names::nearest;
 
 /// The names that a template sees, and their values. Cloning is cheap: values are shared.
@@ -89,5 +91,35 @@ impl Scope {
             here = next;
         }
         None
+    }
+}
+
+/// A mapping that grows while templates use it: a new name does not copy the rest. Clones share its
+/// entries.
+#[derive(Clone, Debug, Default)]
+pub struct SharedMap(Arc<Mutex<BTreeMap<String, Value>>>);
+
+impl SharedMap {
+    /// Sets the value of a name.
+    pub fn set(&self, name: impl Into<String>, value: impl Serialize) {
+        self.0.lock().insert(name.into(), Value::from(Serde(value)));
+    }
+
+    fn value(&self) -> Value {
+        Value::from_object(self.clone())
+    }
+}
+
+impl Object for SharedMap {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        self.0.lock().get(key.as_str()?).cloned()
+    }
+
+    fn get_value_by_str(self: &Arc<Self>, key: &str) -> Option<Value> {
+        self.0.lock().get(key).cloned()
+    }
+
+    fn enumerate(self: &Arc<Self>) -> Enumerator {
+        Enumerator::Values(self.0.lock().keys().cloned().map(Value::from).collect())
     }
 }

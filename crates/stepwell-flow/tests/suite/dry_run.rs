@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use stepwell::Seq;
-use stepwell_agent::redact::Redactor;
+use stepwell::log::Redactor;
 use stepwell_flow::spec::Spec;
 use stepwell_flow::{DryRun, History, Upcoming, next_nodes};
 

@@ -48,11 +48,11 @@ pub(crate) fn git(root: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
-/// The check of the project. That it ran is written beside the workspace.
+/// The project's check. It leaves a trace beside the workspace.
 const TEST: &str =
     "echo ran >> ../checks.log\ntest \"$(sh calc.sh 2 3)\" = 5 || { echo wrong; exit 1; }\n";
 
-/// Makes the project, once: a folder in a folder, so that there is a place beside it.
+/// Creates the project, once: a folder inside a folder, so that there is a place beside it.
 pub(crate) fn project(root: &Path) {
     if root.join(".git").exists() {
         return;
@@ -98,8 +98,8 @@ pub(crate) fn done() -> Value {
     says(json!({ "status": "done", "summary": "it is done" }))
 }
 
-/// Everything that happens once: a question, a plan that is refused, one that is refined, a task that
-/// fails and is repaired, a check that fails and is repaired, a program, a commit.
+/// Every event once: a question, a rejected plan, a refined one, a task that fails and is repaired,
+/// a check that fails and is repaired, a program, a commit.
 pub(crate) fn script() -> Value {
     let cycle = json!({ "tasks": [{ "id": "1", "description": "x", "after": ["1"] }] });
     json!({
@@ -155,7 +155,7 @@ fn lines(path: &Path) -> usize {
     std::fs::read_to_string(path).unwrap_or_default().lines().count()
 }
 
-/// What came of the work, without what differs from run to run.
+/// The result of the work, without parts that differ from run to run.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Came {
     pub(crate) status: Status,
@@ -208,7 +208,7 @@ pub(crate) fn came(harness: &Harness) -> Came {
     }
 }
 
-/// How often the plan's checks ran, by what they wrote themselves.
+/// How often the plan's checks ran, by their own traces.
 pub(crate) fn ran_checks(harness: &Harness) -> usize {
     lines(&harness.root.parent().unwrap().join("checks.log"))
 }
@@ -348,7 +348,7 @@ fn a_check_that_never_passes_ends_the_work_partial_with_what_is_left() {
         "{left}"
     );
     assert_eq!(came(&harness).checks, 2);
-    // A resume is another so many rounds.
+    // A resume allows as many rounds again.
     let ended = run(&harness);
     assert_eq!(ended.status, Status::Partial, "{ended:?}");
     assert!(ended.error.unwrap().to_string().starts_with("after 4 rounds"));
@@ -422,8 +422,8 @@ fn a_task_that_used_up_its_own_budget_failed_and_the_work_goes_on() {
     assert_eq!(tasks[1], ("2".to_owned(), TaskStatus::Done));
 }
 
-/// Not a test: the program that the next one starts, as a process of its own. It serves a file of
-/// its folder over HTTP.
+/// Not a test: the program that the next test starts as a process. It serves a file of its folder
+/// over HTTP.
 #[test]
 #[ignore = "it is a server, which a test starts"]
 fn serves_the_page() {
@@ -483,7 +483,7 @@ fn the_program_is_looked_at_over_http_and_what_is_wrong_is_repaired() {
         said.contains(&format!("{url} answered 200 with \"welcome\"; it was stopped")),
         "{said}"
     );
-    // It was stopped: nobody answers any more.
+    // It was stopped: the port is closed.
     assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_err());
     let came = came(&harness);
     let entered: Vec<&str> = came.phases.iter().map(|(_, to)| to.as_str()).collect();
@@ -521,7 +521,7 @@ fn the_commit_is_asked_about_with_what_it_would_hold_and_every_move_is_legal() {
         assert!(prompt.contains(seen), "{seen:?} in {prompt}");
     }
     assert!(prompt.len() < 16 << 10, "{}", prompt.len());
-    // The agent that words the message is shown the new files too.
+    // The agent that writes the message also sees the new files.
     let told = harness.events().into_iter().any(|event| match event.event {
         Event::Message(message) => {
             message.lane.as_str() == "ship" && message.text().contains("+echo $(($1 + $2))")

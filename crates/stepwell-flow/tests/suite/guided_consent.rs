@@ -1,4 +1,4 @@
-//! What a person allows or denies in guided work, and what is done with that.
+//! Approvals and denials in guided work, and their effects.
 
 use serde_json::{Value, json};
 use stepwell::Status;
@@ -24,14 +24,14 @@ fn script(checks: &[&str]) -> Value {
     } })
 }
 
-/// Work with a script, in a project that is made for it.
+/// Scripted work in a new project.
 fn begin(dir: &tempfile::TempDir, more: &str, script: &Value) -> Harness {
     let root = dir.path().join("project");
     project(&root);
     work(&root, more, script)
 }
 
-/// The name and the text of the only question that waits.
+/// The id and text of the only open question.
 fn pauses(harness: &Harness) -> (String, String) {
     let ended = run(harness);
     assert_eq!(ended.status, Status::Paused, "{ended:?}");

@@ -15,7 +15,7 @@ use stepwell::Event;
 use crate::guided::{Came, calculator, came, ran_checks, ran_commands};
 use crate::kills::{KINDS, Kill, NEVER, is_long, run, run_after, without};
 
-/// How many points are left out between two by default.
+/// How many points are skipped between two by default.
 const STRIDE: usize = 7;
 
 struct Expected {
@@ -48,12 +48,12 @@ fn check(kill: Kill<'_>, expected: &Expected) {
     assert_eq!(came(&harness), expected_end, "killed at {kill}");
 }
 
-/// What a log says of the commands that ran.
+/// The commands in a log.
 #[derive(Default)]
 struct Recorded {
     /// Checks with a result.
     ended_checks: usize,
-    /// Commands of agents that were begun and have none.
+    /// Commands of agents that started and have no result.
     open_commands: usize,
 }
 

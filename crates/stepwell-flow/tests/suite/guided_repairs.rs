@@ -1,4 +1,4 @@
-//! What verification adds to the plan, and tasks that are opened again.
+//! Repairs after verification, and reopened tasks.
 
 use serde_json::{Value, json};
 use stepwell::model::{Task, TaskStatus};
@@ -7,7 +7,7 @@ use stepwell::{NewEvent, Status};
 use crate::guided::{came, done, plan, project, run, says, work, writes};
 use crate::harness::{Harness, id};
 
-/// Work with a script, in a project that is made for it.
+/// Scripted work in a new project.
 fn begin(dir: &tempfile::TempDir, more: &str, script: &Value) -> Harness {
     let root = dir.path().join("project");
     project(&root);
@@ -97,7 +97,7 @@ fn files_of_a_review_that_are_none_are_left_out() {
     assert_eq!((files.len(), &*files[0]), (20, "0.txt"));
 }
 
-/// Opens a task again, as a plan that is loaded does.
+/// Reopens a task, as loading a plan does.
 fn open_again(harness: &Harness, task: &str) {
     let well = harness.well();
     let task = well.work(&id()).unwrap().tasks.get(task).unwrap().clone();

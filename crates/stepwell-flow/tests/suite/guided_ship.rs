@@ -1,4 +1,4 @@
-//! What guided work commits, and what keeps it from that.
+//! The commits of guided work, and obstacles to them.
 
 use serde_json::{Value, json};
 use stepwell::Status;
@@ -35,7 +35,7 @@ fn pauses_at(harness: &Harness, gate: &str) -> String {
     open.prompt.clone()
 }
 
-/// What the work came to, which succeeded.
+/// The output of work that succeeds.
 fn succeeds(harness: &Harness) -> String {
     let ended = run(harness);
     assert_eq!(ended.status, Status::Success, "{ended:?}");
@@ -65,7 +65,7 @@ fn a_sentence_at_the_question_commits_nothing_and_is_the_reason() {
         assert!(output.ends_with(&end), "{output}");
         assert_eq!(came(&harness).commits, ["begin"]);
     }
-    // To word the message is a choice of its own.
+    // Changing only the message is another answer.
     let dir = tempfile::tempdir().unwrap();
     let harness = asks(&dir);
     harness.answer("work/ship/1", "message: calc: in my words");
@@ -99,7 +99,7 @@ fn a_commit_is_asked_about_again_on_another_branch() {
 fn its_own_commit_is_found_under_later_ones() {
     let dir = tempfile::tempdir().unwrap();
     let harness = asks(&dir);
-    // As a process leaves it that dies after the commit and before its record.
+    // The state after a process died between the commit and its record.
     git(&harness.root, &["add", "calc.sh", "Makefile"]);
     git(&harness.root, &["commit", "-q", "-m", "calc: one\n\nStepwell-Session: run"]);
     let made = git(&harness.root, &["rev-parse", "HEAD"]);
@@ -171,7 +171,7 @@ fn what_changed_in_a_repository_of_its_own_is_named() {
     let output = succeeds(&harness);
     assert!(output.ends_with(&format!("; {told}.")), "{output}");
     assert_eq!(came(&harness).committed, "Makefile");
-    // Where there is nothing else, nothing is committed, and the user knows why.
+    // Without other changes nothing is committed, and the user sees why.
     let dir = tempfile::tempdir().unwrap();
     let other = dir.path().join("project");
     project(&other);

@@ -1,4 +1,4 @@
-//! What is recorded of guided work's questions and visits, and what a resumed walk makes of it.
+//! The recorded questions and visits of guided work, and their effect on a resumed walk.
 
 use serde_json::{Value, json};
 use stepwell::model::{Node, NodeState, Phase, Question, Scope, Task, TaskStatus};
@@ -12,7 +12,7 @@ fn asks(question: &str) -> Value {
     says(json!({ "question": question, "suggestions": ["yes", "no"] }))
 }
 
-/// What a lane's agent was told, in order.
+/// The prompts of a lane's agent, in order.
 fn told(harness: &Harness, lane: &str) -> Vec<String> {
     let events = harness.events().into_iter();
     let told = events.filter_map(|event| match event.event {
@@ -56,7 +56,7 @@ fn a_skipped_question_is_recorded_as_skipped_and_told_as_not_answered() {
     assert!(planned.contains(&said), "{planned}");
 }
 
-/// Where an event is that says something of a node.
+/// The seq of a node's event in this state.
 fn node_at(harness: &Harness, wanted: &str, is: NodeState, after: Seq) -> Option<Seq> {
     let its = |event: &Event| matches!(event, Event::Node(Node { key, state, .. }) if key == wanted && *state == is);
     let events = harness.events().into_iter();
@@ -68,7 +68,7 @@ fn repairs_wait_for_their_own_visit_however_early_the_run_was_cut_off() {
     let dir = tempfile::tempdir().unwrap();
     let harness = calculator(dir.path()).answering("work/ship/1", "no");
     assert_eq!(run(&harness).status, Status::Success);
-    // As a process leaves it that dies between the repairs' record and the next phase's.
+    // The state after a process died between recording the repairs and the next phase.
     let planned = node_at(&harness, "work/repairs/1", NodeState::Done, Seq::ZERO).unwrap();
     let well = harness.well();
     well.lock(&id()).unwrap().rewind(planned.next(), Scope::Chat).unwrap();
@@ -104,7 +104,7 @@ fn a_task_that_was_given_up_in_a_repair_is_told_of_once() {
     let harness = work(&root, more, &script);
     let left = run(&harness).error.unwrap().to_string();
     assert_eq!(left, "the work is not done: task fix-1-1 (unrecoverable)");
-    // The resume goes on without it, and does not say it again.
+    // The resume continues without it, and does not report it again.
     let left = run(&harness).error.unwrap().to_string();
     assert!(left.starts_with("after 2 rounds of verification this is left"), "{left}");
 }
@@ -150,7 +150,7 @@ fn a_task_that_its_user_adds_while_it_is_verified_is_done_before_it_ships() {
         "review": [pass, pass],
     }});
     let mut harness = work(&root, "    yes: [discuss, plan, execute, ship]\n", &script);
-    // Nobody approved the plan, so that its check waits for leave, in verify.
+    // The plan is not approved, so its check needs an approval in verify.
     harness.mode = Mode::ConfirmSensitive;
     let ended = run(&harness);
     assert_eq!(ended.status, Status::Paused, "{ended:?}");

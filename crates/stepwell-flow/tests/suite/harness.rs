@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::model::{Flow as Described, NodeState, PhaseSet, Role, Spent};
 use stepwell::sessions::Deps;
 use stepwell::sqlite::SqliteStore;
@@ -17,7 +18,6 @@ use stepwell_agent::context::Context;
 use stepwell_agent::machine::{Limits, Rules};
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::script::{Script, Scripted};
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::{
     Allowed, EventSink, FrontEnd, Keeping, Notice, OpenGate, RunEvent, Setup, SharedBudget, Wisher,
 };
@@ -73,7 +73,7 @@ impl Responder {
         self.person.is_some() || !self.answers.is_empty()
     }
 
-    /// A front end behind which the person sits. Where they have no answer the flow pauses.
+    /// A front end with a person. Without an answer from them the flow pauses.
     fn front(&self, well: Stepwell) -> FrontEnd {
         let (answers, person) = (self.answers.clone(), self.person.clone());
         let (notices, is_there) = (Arc::clone(&self.notices), self.can_answer());
@@ -89,10 +89,10 @@ impl Responder {
                     Some(answer) => {
                         let answer =
                             stepwell::model::GateAnswered::new(open.gate.id, answer, "the user");
-                        // Somebody else may have been quicker.
+                        // Another process may have answered first.
                         let _ = well.answer(&open.session, answer);
                     }
-                    // Where nobody sits, nobody says that the flow should pause.
+                    // Without a person the flow is not paused by the front end.
                     None if is_there => wisher.pause(),
                     None => {}
                 }
@@ -139,7 +139,7 @@ impl Harness {
         }
     }
 
-    /// The person answers this question so.
+    /// The person gives this answer to this question.
     pub(crate) fn answering(self, gate: &str, answer: &str) -> Self {
         self.responder.lock().unwrap().answers.insert(gate.to_owned(), answer.to_owned());
         self
@@ -160,7 +160,7 @@ impl Harness {
         self.well().answer(&id(), answer).unwrap();
     }
 
-    /// Each is a new one, as in a new process: answers count whoever gave them.
+    /// A new one each time, as in a new process, so that answers of any author count.
     pub(crate) fn well(&self) -> Stepwell {
         let store = SqliteStore::open(&self.root.join(".stepwell")).unwrap();
         let answers_from = AnswersFrom::Store;

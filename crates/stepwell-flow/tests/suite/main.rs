@@ -1,4 +1,4 @@
-//! The one test binary of the crate.
+//! Flows through the public API: the only test binary of the crate.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod dry_run;

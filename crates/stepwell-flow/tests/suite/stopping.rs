@@ -236,7 +236,7 @@ fn the_first_answer_counts_whoever_gives_it() {
         let counted = Arc::clone(&asked);
         set_person(&fixture, move |_| {
             counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            // Somebody else is quicker.
+            // Another process answers first.
             Harness::new(&root, "", "").answer("step/1", "theirs");
             Some(typed.to_owned())
         });
@@ -314,7 +314,7 @@ fn a_budget_stops_every_pattern_before_the_call_that_would_exceed_it() {
     }
 }
 
-/// What the flow told the user.
+/// The notices of the flow.
 fn notices(fixture: &Fixture) -> Vec<Notice> {
     fixture.harness.responder.lock().unwrap().notices.lock().unwrap().clone()
 }

@@ -11,7 +11,6 @@ use stepwell::{Event, Lane, SessionId, Status, Stepwell, StopReason};
 use super::message::{self, Tools};
 use super::{FIELDS, SYSTEM, TRUNCATED, is_id};
 use crate::json::fields::{Fields, quoted, text_of, with_fields};
-use crate::read::neutral::PROVENANCE;
 use crate::snapshot::{
     Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Said, Style, completed, epoch, list,
     moment, name, provider_of, still, styled, texts, users_metadata,
@@ -28,7 +27,7 @@ const MOST: usize = 50;
 const LAST: usize = 30;
 
 /// Metadata that is ours, and not the user's.
-const OURS: [&str; 2] = [PROVENANCE, TRUNCATED];
+const OURS: [&str; 1] = [TRUNCATED];
 
 /// Writes a session.
 pub(super) fn write(

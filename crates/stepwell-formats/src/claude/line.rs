@@ -4,12 +4,12 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 use stepwell::Message;
-use stepwell::model::{Image, Part, Role, Text, Time, ToolResult, Usage};
+use stepwell::model::{Image, Mark, Part, Role, Text, Time, ToolResult, Usage};
 
 use super::PROVIDER;
 use super::content::object_of;
 use crate::json::fields::quoted;
-use crate::read::mark::{CONTINUES, Mark};
+use crate::read::mark::{CONTINUES, mark_json};
 use crate::snapshot::TimeForm;
 use crate::write::leftover_parts::Spare;
 use crate::write::writer::Purpose;
@@ -259,7 +259,7 @@ pub(super) fn ends_with(session: &str, line: Option<&str>) -> String {
 
 /// The line that says which session this one goes on from.
 pub(super) fn marked(session: &str, mark: &Mark) -> String {
-    let (session, mark) = (quoted(session), mark.to_json());
+    let (session, mark) = (quoted(session), mark_json(mark));
     format!(r#"{{"type":"stepwell","sessionId":{session},"{CONTINUES}":{mark}}}"#)
 }
 

@@ -7,7 +7,6 @@
 //! again when it is written.
 
 mod branches;
-mod calls;
 mod content;
 mod cost;
 mod ending;
@@ -31,7 +30,9 @@ use crate::read::input::Input;
 use crate::read::neutral::Sink;
 use crate::read::reader::{Homes, Keeper, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::write::writer::{Exported, Handoff, Handover, Outlet, Writer, is_uuid};
+use crate::write::writer::{
+    Exported, Handoff, Handover, Outlet, Successor, Takes, Writer, is_uuid,
+};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "claude-code";
@@ -98,6 +99,10 @@ impl Writer for Claude {
 
     fn is_name(&self, id: &str) -> bool {
         is_uuid(id)
+    }
+
+    fn successor(&self) -> Option<Successor> {
+        Some(Successor { agent: "claude", takes: Takes::Both })
     }
 
     fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {

@@ -16,9 +16,8 @@ use compact::{Boundary, Summary};
 
 use super::SYSTEM;
 use super::branches::Branches;
-use super::calls::Counted;
 use super::content::{Said, hollow_line};
-use super::cost::{self, Copied};
+use super::cost::{self, Copied, Counted};
 use super::ending::Ending;
 use super::line::NO_MODEL;
 use super::preserved::Preserved;

@@ -21,8 +21,8 @@ use super::tree::key;
 use super::{PROVIDER, SYSTEM, is_uuid};
 use crate::json::fields::{Fields, quoted};
 use crate::original;
-use crate::read::mark::Mark;
-use crate::read::neutral::{KEPT, is_provenance, to_be_kept, without_provenance};
+use crate::read::mark::mark_of;
+use crate::read::neutral::{KEPT, is_facts, to_be_kept, without_facts};
 use crate::write::facts::{Form, Said, Transcript};
 use crate::write::leftover_parts;
 use crate::write::unanswered::Unanswered;
@@ -123,7 +123,7 @@ fn transcript(
     // What lies beside a transcript that is written as it came is found on the way.
     let mut nowhere = std::io::sink();
     let to: &mut dyn Write = if same.is_some() { &mut nowhere } else { to };
-    let mark = Mark::of(well, head, (SYSTEM, &there))?;
+    let mark = mark_of(well, head, (SYSTEM, &there))?;
     let is_new = mark.is_some() && envelope.purpose == Purpose::Continue;
     let mut writing = Writing {
         well,
@@ -279,7 +279,7 @@ impl Writing<'_> {
             let line = json!({"type": "custom-title", "customTitle": label, "sessionId": session});
             self.put(&line.to_string())?;
         }
-        let rest = Edited { label: Change::Keep, ..without_provenance(edited) };
+        let rest = Edited { label: Change::Keep, ..without_facts(edited) };
         match rest == Edited::default() {
             true => Ok(()),
             false => self.keep(recorded, word_for(&recorded.event)),
@@ -547,7 +547,7 @@ impl Writing<'_> {
     /// Keeps an event that has no place in a transcript on a line that the system passes
     /// over, and says so.
     fn keep(&mut self, recorded: &Recorded, what: &'static str) -> Result<()> {
-        if is_provenance(&recorded.event) {
+        if is_facts(&recorded.event) {
             return Ok(());
         }
         count_event(&mut self.losses, what, &recorded.event);

@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use stepwell::model::{Part, Role};
+use stepwell::model::{Mark, Part, Role};
 use stepwell::{Created, Event, Recorded};
 
 use super::item::{self, hollow};
 use crate::json::fields::{Fields, elements};
 use crate::read::input::Input;
-use crate::read::mark::Mark;
+use crate::read::mark::mark_within;
 use crate::read::neutral::{KEPT, Opening};
 use crate::{Error, Result};
 
@@ -65,7 +65,7 @@ impl Written {
             let Ok((_, line)) = line.object() else { break };
             let ours = line.text("type").as_deref() == Some(KEPT);
             let Some(payload) = line.object("payload").filter(|_| ours) else { break };
-            written.mark = written.mark.or_else(|| Mark::within(&payload));
+            written.mark = written.mark.or_else(|| mark_within(&payload));
             written.created = written.created.or_else(|| created(payload.raw("event")?));
         }
         Ok(written)

@@ -23,7 +23,9 @@ use crate::read::input::Input;
 use crate::read::neutral::Sink;
 use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::write::writer::{Exported, Handoff, Handover, Outlet, Writer, is_uuid};
+use crate::write::writer::{
+    Exported, Handoff, Handover, Outlet, Successor, Takes, Writer, is_uuid,
+};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "codex";
@@ -98,6 +100,10 @@ impl Writer for Codex {
 
     fn place(&self, head: &Head) -> PathBuf {
         rollout(head, &write::file_name(head))
+    }
+
+    fn successor(&self) -> Option<Successor> {
+        Some(Successor { agent: "codex", takes: Takes::Both })
     }
 
     fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {

@@ -15,8 +15,8 @@ use super::order::in_order;
 use super::{SUBAGENTS_FOLDER, SYSTEM, rollout_name};
 use crate::json::fields::{Fields, quoted};
 use crate::original;
-use crate::read::mark::{CONTINUES, Mark};
-use crate::read::neutral::{KEPT, is_provenance, to_be_kept};
+use crate::read::mark::{CONTINUES, mark_of};
+use crate::read::neutral::{KEPT, is_facts, to_be_kept};
 use crate::snapshot::TimeForm;
 use crate::write::facts::{Form, Said, Transcript};
 use crate::write::leftover_parts;
@@ -91,7 +91,7 @@ fn rollout(
         return Ok(());
     }
     let first = first_line(well, head, thread_of(named.name), named.parent)?;
-    let mark = Mark::of(well, head, there)?;
+    let mark = mark_of(well, head, there)?;
     let id = &head.id;
     let mut writing = Writing {
         well,
@@ -408,7 +408,7 @@ impl Writing<'_> {
     /// Keeps an event that has no place in a rollout on a line that the system passes over,
     /// and says so.
     fn keep(&mut self, recorded: &Recorded, what: &'static str) -> Result<()> {
-        if is_provenance(&recorded.event) {
+        if is_facts(&recorded.event) {
             return Ok(());
         }
         count_event(&mut self.losses, what, &recorded.event);

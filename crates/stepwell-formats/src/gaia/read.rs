@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use stepwell::Status;
-use stepwell::model::{Driver, Edited, Elsewhere, Phase, PhaseSet, StatusChanged};
+use stepwell::model::{Change, Driver, Edited, Elsewhere, Phase, PhaseSet, StatusChanged};
 
 use super::history::PhaseHistory;
 use super::{SYSTEM, workspace};
@@ -84,13 +84,10 @@ fn attributes(
     let inner = state.object("metadata").unwrap_or_default();
     let aside = Aside::read(inner.raw(ASIDE).unwrap_or("{}"));
     let own = inner.rewritten(&[(ASIDE, None)]);
-    let mut values = metadata(&own).unwrap_or_else(|why| {
+    let values = metadata(&own).unwrap_or_else(|why| {
         warn(sink, path, format!("its metadata is kept, and not shown: {why}"));
         BTreeMap::new()
     });
-    if let Some(summary) = state.text("summary").filter(|it| it.len() < 8 << 10) {
-        values.entry("summary".to_owned()).or_insert_with(|| summary.as_ref().into());
-    }
     let mut ready = state.is_true("resume_ready");
     if updated.is_none() && ready {
         warn(sink, path, "it does not say when it was last updated, and cannot be resumed");
@@ -98,6 +95,9 @@ fn attributes(
     }
     let mut edited = aside.attributes(values);
     edited.ready = Some(ready);
+    if let Some(summary) = state.text("summary").filter(|it| it.len() < 8 << 10) {
+        edited.summary = Change::Set(summary.into_owned());
+    }
     let (cost, stood) = (aside.cost, aside.status());
     for item in aside.into_events() {
         sink.push(item)?;

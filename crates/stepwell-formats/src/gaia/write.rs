@@ -8,8 +8,7 @@ use stepwell::{Event, Lane, SessionId, Status, Stepwell};
 use super::history::PhaseHistory;
 use super::read::{entries, last_error};
 use super::{FIELDS, FINAL, SYSTEM};
-use crate::json::fields::{Fields, quoted};
-use crate::read::neutral::PROVENANCE;
+use crate::json::fields::{Fields, quoted, text_of};
 use crate::snapshot::{
     Aside, Escapes, Holds, LAYOUT, Layout, Live, Object, Style, TimeForm, list, moment, name,
     number, still, styled, users_metadata,
@@ -72,14 +71,9 @@ fn whole(live: &Live, losses: &mut Losses) -> String {
     }
     let same = |_: &str| trail.is_as_told();
     object.put("phase", still(kept.raw("phase"), same, &quoted(phase.as_str())));
-    let inner = kept.object("metadata").unwrap_or_default();
     let is_final = PhaseSet::Lifecycle.is_final(phase);
-    let ours: &[&str] = match inner.raw("summary").is_none() && (is_final || kept.has("summary")) {
-        true => &[PROVENANCE, "summary"],
-        false => &[PROVENANCE],
-    };
     let aside = Aside::write(live, &id, &holds(live), losses);
-    object.put("metadata", &users_metadata(&head.metadata, kept.raw("metadata"), ours, aside));
+    object.put("metadata", &users_metadata(&head.metadata, kept.raw("metadata"), &[], aside));
     object.put("resume_ready", if head.ready { "true" } else { "false" });
     let told = trail.told.iter().cloned();
     object.put("history", &list(told.chain(trail.new.iter().map(|it| passage(it, form)))));
@@ -102,8 +96,9 @@ fn finish(object: &mut Object, live: &Live, kept: &Fields<'_>, trail: &Trail) {
     let same = |_: &str| trail.is_as_told();
     let now = quoted(&TimeForm::of(kept.raw("created_at")).text(trail.ended));
     object.put("finalized_at", still(kept.raw("finalized_at"), same, &now));
-    if let Some(summary) = head.metadata.get("summary") {
-        object.put("summary", &summary.to_string());
+    if let Some(summary) = &head.summary {
+        let same = |raw: &str| text_of(raw).is_some_and(|it| it == *summary);
+        object.put("summary", still(kept.raw("summary"), same, &quoted(summary)));
     }
     let seconds = trail.ended.since(head.created_at).as_secs_f64();
     let now = serde_json::to_string(&seconds).unwrap_or_default();

@@ -8,14 +8,7 @@ use stepwell::log::Head;
 use stepwell::model::Time;
 use stepwell::{Event, Recorded};
 
-use crate::read::neutral::PROVENANCE;
 use crate::read::neutral::is_original;
-
-/// What is remembered of when a session changed last, by its files.
-pub(super) const UPDATED_AT: &str = "updated_at";
-
-/// What is remembered of a session that was put together from other files than its own.
-pub(super) const RECOVERED: &str = "recovered";
 
 /// How the file that tells of a session stands to what was told of it before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,26 +135,25 @@ pub(super) fn is_trailer(event: &Event) -> bool {
 
 /// Is all that is known of a session put together from other files than its own?
 pub(super) fn is_recovered(head: &Head) -> bool {
-    let record = head.metadata.get(PROVENANCE);
-    record.and_then(|it| it.get(RECOVERED)).and_then(serde_json::Value::as_bool) == Some(true)
+    head.facts.provenance.as_ref().is_some_and(|it| it.recovered)
 }
 
 /// When a session had changed last, by the files that told of it.
 fn known_update(head: &Head) -> Option<Time> {
-    head.metadata.get(PROVENANCE)?.get(UPDATED_AT)?.as_str()?.parse().ok()
+    head.facts.provenance.as_ref()?.updated_at
 }
 
 /// Is the file no shorter than it was when it was read? Sessions grow; one that says nothing of
 /// when it changed may have been put back.
 fn has_grown(path: &Path, head: &Head) -> bool {
-    let known = || head.metadata.get(PROVENANCE)?.get("bytes")?.as_u64();
+    let known = head.facts.provenance.as_ref().and_then(|it| it.bytes);
     let found = path.metadata().ok().filter(std::fs::Metadata::is_file);
-    known().is_some_and(|known| found.is_some_and(|found| found.len() >= known))
+    known.is_some_and(|known| found.is_some_and(|found| found.len() >= known))
 }
 
 /// The file that told of a session last.
 pub(super) fn told_by(head: &Head) -> Option<PathBuf> {
-    head.metadata.get(PROVENANCE)?.get("from")?.as_str().map(PathBuf::from)
+    Some(PathBuf::from(&head.facts.provenance.as_ref()?.from))
 }
 
 fn changed(path: &Path) -> Option<SystemTime> {

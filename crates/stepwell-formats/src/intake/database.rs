@@ -4,16 +4,15 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
 use stepwell::SessionId;
+use stepwell::model::Provenance;
 use stepwell::store::query::{Family, Filter, Query, TrashScope};
 
 use super::claim::told_by;
 use super::name::wanted;
 use super::track::Track;
-use super::{Became, ImportedSession, Intake, Mode, Origins, STAMP};
+use super::{Became, ImportedSession, Intake, Mode, Origins};
 use crate::Result;
-use crate::read::neutral::PROVENANCE;
 use crate::read::seen::Seen;
 
 /// A database that is read.
@@ -53,8 +52,8 @@ impl<'a> Intake<'a> {
             if told_by(&head).as_deref() != Some(self.input.root()) {
                 continue;
             }
-            let stamp = head.metadata.get(PROVENANCE).and_then(|it| it.get(STAMP));
-            is_known |= stamp.and_then(Value::as_str).is_some_and(|stamp| seen.is(stamp));
+            let stamp = head.facts.provenance.as_ref().and_then(|it| it.stamp.as_ref());
+            is_known |= stamp.is_some_and(|stamp| seen.is(stamp));
             known.extend(head.source.map(|source| (source.id, head.id)));
         }
         if !is_known {
@@ -81,10 +80,7 @@ impl<'a> Intake<'a> {
         let Some(DatabaseReading { seen, last, .. }) = self.database.take() else { return Ok(()) };
         let (Some((mut track, origins)), Mode::Write) = (last, self.mode) else { return Ok(()) };
         let Some(stamp) = seen.settled(self.well.now()) else { return Ok(()) };
-        let mut provenance = self.provenance(&origins);
-        if let Some(Value::Object(record)) = provenance.metadata.get_mut(PROVENANCE) {
-            record.insert(STAMP.to_owned(), stamp.into());
-        }
-        track.note_origin(provenance)
+        let stamp = Some(stamp.to_owned());
+        track.note_origin(Provenance { stamp, ..self.provenance(&origins) })
     }
 }

@@ -11,11 +11,9 @@ use stepwell::store::query::{Filter, Query, TrashScope};
 use stepwell::{SessionId, Stepwell};
 
 use super::name::wanted;
-use super::{Became, ImportedSession, Mode, ROOT, Report, STAMP, take_in_watched};
+use super::{Became, ImportedSession, Mode, Report, take_in_watched};
 use crate::find::walk::{self, Found, Searched};
 use crate::read::input::Watcher;
-use crate::read::mark::CONTINUES;
-use crate::read::neutral::PROVENANCE;
 use crate::read::seen::Seen;
 use crate::registry::Format;
 use crate::{Error, Result};
@@ -52,15 +50,14 @@ impl KnownFiles {
     }
 
     fn add(&mut self, head: &Head) {
-        let Some(record) = head.metadata.get(PROVENANCE) else { return };
-        let text = |name: &str| record.get(name).and_then(serde_json::Value::as_str);
-        let Some(path) = text("from").map(PathBuf::from) else { return };
-        let root = text(ROOT).map_or_else(|| path.clone(), PathBuf::from);
+        let Some(record) = &head.facts.provenance else { return };
+        let path = PathBuf::from(&record.from);
+        let root = record.root.as_ref().map_or_else(|| path.clone(), PathBuf::from);
         *self.sessions.entry(root.clone()).or_default() += 1;
         let format = head.source.as_ref().and_then(|source| source.system.parse().ok());
-        let (Some(format), Some(stamp)) = (format, text(STAMP)) else { return };
+        let (Some(format), Some(stamp)) = (format, &record.stamp) else { return };
         if let Entry::Vacant(entry) = self.files.entry(path) {
-            let (stamp, session) = (stamp.to_owned(), head.id.clone());
+            let (stamp, session) = (stamp.clone(), head.id.clone());
             entry.insert(KnownFile { format, root, stamp, session });
         }
     }
@@ -116,10 +113,9 @@ impl KnownFiles {
         is_alone.then(|| self.find(path, &path.symlink_metadata().ok()?))??;
         let info = well.store().info(&known.session).ok()?;
         let head = info.head;
-        let record = head.metadata.get(PROVENANCE)?;
-        let text = |name: &str| record.get(name).and_then(serde_json::Value::as_str);
-        let same = text("from").map(Path::new) == Some(path) && text(STAMP) == Some(&known.stamp);
-        if !same || info.trashed_at.is_some() || record.get(CONTINUES).is_some() {
+        let record = head.facts.provenance?;
+        let same = Path::new(&record.from) == path && record.stamp.as_ref() == Some(&known.stamp);
+        if !same || info.trashed_at.is_some() || record.continues.is_some() {
             return None;
         }
         let wanted = wanted(&head.source?.id);

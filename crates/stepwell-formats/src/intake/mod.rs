@@ -22,19 +22,18 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stepwell::log::Head;
-use stepwell::model::{Change, Digest, Edited, Origin, Source, Time};
+use stepwell::model::{Digest, Origin, Provenance, Source, Time};
 use stepwell::{Seq, SessionId, Stepwell};
 
 use crate::archive;
 use crate::original::Lies;
 use crate::read::input::{Input, Watcher};
-use crate::read::mark::CONTINUES;
-use crate::read::neutral::{Item, KeptLine, Opening, PROVENANCE, Sink, Wanted, Warning};
+use crate::read::neutral::{Item, KeptLine, Opening, Sink, Wanted, Warning};
 use crate::read::seen::Seen;
 use crate::registry::Format;
 use crate::write::writer::Shape;
 use crate::{Error, Result};
-use claim::{Precedence, RECOVERED, UPDATED_AT, is_recovered, told_by};
+use claim::{Precedence, is_recovered, told_by};
 pub use compare_session::holds_all;
 use database::DatabaseReading;
 pub use known::KnownFiles;
@@ -50,12 +49,6 @@ const TRIES: usize = 5;
 
 /// How many sessions of an archive may have names that others have here.
 const MAX_TABOO: usize = 1_000;
-
-/// What is remembered of how a session's file or folder looked.
-const STAMP: &str = "stamp";
-
-/// The path that was read for a session whose file is another one.
-const ROOT: &str = "root";
 
 /// How many warnings of one import are kept: a file may be wrong on every line.
 const MAX_WARNINGS: usize = 20;
@@ -281,17 +274,14 @@ impl<'a> Intake<'a> {
     /// did is not read for it; of a file that looks otherwise, all bytes count.
     fn is_known(&self, id: &SessionId, opening: &Opening) -> Result<bool> {
         let head = self.well.store().info(id)?.head;
-        let Some(record) = head.metadata.get(PROVENANCE) else { return Ok(false) };
-        let text = |name: &str| record.get(name).and_then(serde_json::Value::as_str);
+        let Some(record) = head.facts.provenance else { return Ok(false) };
         let looks_same = self.looks(opening.file.as_deref(), opening.folder.as_deref());
-        if looks_same.is_some_and(|seen| text(STAMP) == Some(&seen)) {
+        if looks_same.is_some_and(|seen| record.stamp == Some(seen)) {
             return Ok(true);
         }
-        let bytes = record.get("bytes").and_then(serde_json::Value::as_u64);
-        let digest = text("digest").and_then(|digest| digest.parse::<Digest>().ok());
         let Some(file) = &opening.file else { return Ok(false) };
         // A file of another size is another file; only one of the same is worth reading.
-        match (crate::read::input::open(file), bytes, digest) {
+        match (crate::read::input::open(file), record.bytes, record.digest) {
             (Ok(found), Some(bytes), Some(digest))
                 if found.metadata().is_ok_and(|found| found.len() == bytes) =>
             {
@@ -341,39 +331,27 @@ impl<'a> Intake<'a> {
     }
 
     /// What is remembered of where a session came from.
-    fn provenance(&self, origins: &Origins) -> Edited {
+    fn provenance(&self, origins: &Origins) -> Provenance {
         let file = origins.file.as_deref();
         let path = file.unwrap_or(self.input.root());
-        let mut record = serde_json::Map::new();
-        record.insert("from".to_owned(), path.display().to_string().into());
-        if path != self.input.root() {
-            record.insert(ROOT.to_owned(), self.input.root().display().to_string().into());
+        let root = Some(self.input.root()).filter(|root| *root != path);
+        let print = file.and_then(|file| self.input.fingerprint(file));
+        Provenance {
+            from: path.display().to_string(),
+            root: root.map(|root| root.display().to_string()),
+            updated_at: origins.updated_at,
+            recovered: origins.recovered,
+            bytes: print.map(|print| print.bytes),
+            digest: print.map(|print| print.digest),
+            stamp: self.looks(file, origins.folder.as_deref()),
+            continues: self.shared.as_ref().map(|shared| shared.mark().clone()),
         }
-        if let Some(at) = origins.updated_at {
-            record.insert(UPDATED_AT.to_owned(), at.to_string().into());
-        }
-        if origins.recovered {
-            record.insert(RECOVERED.to_owned(), true.into());
-        }
-        if let Some(print) = file.and_then(|file| self.input.fingerprint(file)) {
-            record.insert("bytes".to_owned(), print.bytes.into());
-            record.insert("digest".to_owned(), print.digest.to_string().into());
-        }
-        if let Some(seen) = self.looks(file, origins.folder.as_deref()) {
-            record.insert(STAMP.to_owned(), seen.into());
-        }
-        if let Some(shared) = &self.shared {
-            let mark = serde_json::to_value(shared.mark()).unwrap_or_default();
-            record.insert(CONTINUES.to_owned(), mark);
-        }
-        let metadata = [(PROVENANCE.to_owned(), record.into())].into();
-        Edited { label: Change::Keep, metadata, ..Edited::default() }
     }
 }
 
 /// Was a session taken in as one that goes on from another?
 fn goes_on(head: &Head) -> bool {
-    head.metadata.get(PROVENANCE).is_some_and(|record| record.get(CONTINUES).is_some())
+    head.facts.provenance.as_ref().is_some_and(|it| it.continues.is_some())
 }
 
 impl Sink for Intake<'_> {

@@ -4,12 +4,11 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use stepwell::model::{NodeState, Time};
+use stepwell::model::{Mark, NodeState, Time};
 use stepwell::store::Span;
 use stepwell::{Event, Message, SessionId, Stepwell};
 
 use super::compare_session::hear;
-use crate::read::mark::Mark;
 use crate::read::neutral::Item;
 use crate::registry::Format;
 use crate::{Error, Result};

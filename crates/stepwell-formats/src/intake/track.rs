@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 
 use stepwell::model::{
-    About, Edited, EventId, Kind, Restored, Rewound, Scope, Source, StatusChanged, Time,
+    About, Edited, EventId, Kind, Provenance, Restored, Rewound, Scope, Source, StatusChanged, Time,
 };
 use stepwell::store::{Append, Create, Expected, NewEvents, Span, Write};
 use stepwell::{Event, Message, NewEvent, Recorded, Seq, Session, SessionId, Stepwell};
@@ -264,7 +264,11 @@ impl<'a> Track<'a> {
 
     /// The session was told to its end. The answer says whether anything was written, or
     /// would have been.
-    pub(super) fn close(&mut self, provenance: Edited, files: Option<KeptFiles>) -> Result<bool> {
+    pub(super) fn close(
+        &mut self,
+        provenance: Provenance,
+        files: Option<KeptFiles>,
+    ) -> Result<bool> {
         if !self.overruled {
             self.settle_end()?;
         }
@@ -277,7 +281,7 @@ impl<'a> Track<'a> {
             })?;
         }
         if self.grown {
-            self.append(None, provenance.into())?;
+            self.append(None, Edited::from(provenance).into())?;
         }
         self.finish()?;
         Ok(self.grown)
@@ -293,8 +297,8 @@ impl<'a> Track<'a> {
     }
 
     /// Says anew where a session that was told to its end came from.
-    pub(super) fn note_origin(&mut self, provenance: Edited) -> Result<()> {
-        self.append(None, provenance.into())?;
+    pub(super) fn note_origin(&mut self, provenance: Provenance) -> Result<()> {
+        self.append(None, Edited::from(provenance).into())?;
         self.finish()
     }
 

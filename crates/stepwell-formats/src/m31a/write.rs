@@ -13,7 +13,6 @@ use super::{SESSION, SYSTEM, message, tasks};
 use crate::json::fields::{Fields, quoted, text_of};
 use crate::original::{self, own_name};
 use crate::page::work::said;
-use crate::read::neutral::PROVENANCE;
 use crate::read::steps::Steps;
 use crate::snapshot::{
     Aside, Escapes, Holds, Layout, Live, Object, Said, Style, TimeForm, completed, list, moment,
@@ -105,8 +104,9 @@ fn tell_facts(live: &Live, losses: &mut Losses) {
     };
     count_facts(losses, head, &says);
     if !ours {
-        let users = head.metadata.keys().filter(|key| *key != PROVENANCE);
-        users.for_each(|key| losses.name("attributes of the session", format!("metadata.{key}")));
+        head.metadata
+            .keys()
+            .for_each(|key| losses.name("attributes of the session", format!("metadata.{key}")));
     }
     let named = live.others.iter().filter_map(|it| match &it.event {
         Event::Checkpoint(it) if !it.name.starts_with("phase-") => Some(it.name.as_str()),

@@ -6,12 +6,11 @@
 use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
-use crate::json::escape::escape;
 use crate::page::document::{
     Block, Call, Command, Conversation, Document, Edit, Entry, Fold, Line, Mark, NodeResult,
     Passage, Picture, Turn, clock, passages,
 };
-use crate::page::export::export_page;
+use crate::page::{escape, export_page};
 use crate::registry::Entry as FormatEntry;
 use crate::write::writer::{Exported, Outlet, Writer};
 

@@ -14,9 +14,9 @@ use memchr::memchr;
 use stepwell::model::{Digest, DigestHasher};
 
 use crate::json::fields::Fields;
-pub(crate) use crate::read::folder::{list, unreadable};
 use crate::read::neutral::Warning;
 use crate::read::seen::Seen;
+pub(crate) use crate::read::seen::{list, unreadable};
 use crate::{Error, Result, json::lone_surrogates};
 
 /// The largest file that is read whole: what the systems whose files these are write at

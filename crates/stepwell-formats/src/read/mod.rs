@@ -1,6 +1,5 @@
 //! The shared parts of all readers: how they read files, and the form in which they give a session.
 
-pub(crate) mod folder;
 pub(crate) mod foreign_database;
 pub(crate) mod input;
 pub(crate) mod mark;

@@ -7,23 +7,16 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 
-use stepwell::model::{About, Edited, EventId, Foreign, Time};
+use stepwell::model::{About, Edited, EventId, Facts, Foreign, Mark, Time};
 use stepwell::{Created, Event, NewEvent, Recorded, Seq, SessionId};
 
 use crate::Result;
 use crate::json::fields::Fields;
-use crate::read::mark::Mark;
 use crate::read::seen::Seen;
 
-/// The metadata that says from which file a session came. It is this store's own, and goes
-/// back to no system.
-pub(crate) const PROVENANCE: &str = "imported";
-
-/// What an edit says besides where the session came from.
-pub(crate) fn without_provenance(edited: &Edited) -> Edited {
-    let mut rest = edited.clone();
-    rest.metadata.remove(PROVENANCE);
-    rest
+/// What an edit says besides the facts, which are this store's own and go back to no system.
+pub(crate) fn without_facts(edited: &Edited) -> Edited {
+    Edited { facts: Facts::default(), ..edited.clone() }
 }
 
 /// Is it one of the records that keep a session's files?
@@ -31,10 +24,10 @@ pub(crate) fn is_original(event: &Event) -> bool {
     matches!(event, Event::Record(record) if record.keeps_original())
 }
 
-/// Does an event say only where the session came from?
-pub(crate) fn is_provenance(event: &Event) -> bool {
-    matches!(event, Event::Edited(edited) if edited.metadata.contains_key(PROVENANCE)
-        && without_provenance(edited) == Edited::default())
+/// Does an event say only what this store keeps for itself?
+pub(crate) fn is_facts(event: &Event) -> bool {
+    matches!(event, Event::Edited(edited) if !edited.facts.is_empty()
+        && without_facts(edited) == Edited::default())
 }
 
 /// A line of a file, as the program that wrote the file also keeps it here by itself. The last of

@@ -1,13 +1,14 @@
 //! What the file system says of a file or a folder, so that it is known again without being read.
 
 use std::fs::Metadata;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use stepwell::model::{Digest, Time};
 
-use crate::read::folder::list;
+use crate::{Error, Result};
 
 /// How long a file must have rested before its times are trusted: a change within the same tick
 /// of a file system's clock leaves them as they were. The coarsest clocks in use tick every two
@@ -26,6 +27,35 @@ pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     name.into()
+}
+
+/// The most entries of one folder that are looked at.
+pub(crate) const MAX_ENTRIES: usize = 1_000_000;
+
+/// The failure to read something.
+pub(crate) fn unreadable(path: &Path, error: io::Error) -> Error {
+    Error::Unreadable { path: path.to_owned(), error }
+}
+
+/// What is in a folder, sorted, without links. A folder that is not there is empty.
+pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
+    match folder.symlink_metadata() {
+        Ok(found) if found.is_dir() => {}
+        _ => return Ok(Vec::new()),
+    }
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(|error| unreadable(folder, error))? {
+        let entry = entry.map_err(|error| unreadable(folder, error))?;
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            paths.push(entry.path());
+        }
+        if paths.len() > MAX_ENTRIES {
+            let why = format!("it has more than {MAX_ENTRIES} entries");
+            return Err(Error::Foreign { path: folder.to_owned(), why });
+        }
+    }
+    paths.sort();
+    Ok(paths)
 }
 
 /// Sizes, times and numbers of a file, or of all files that belong together.

@@ -29,7 +29,9 @@ use crate::read::neutral::Sink;
 use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
 use crate::strands_sdk::{self, sidecar};
-use crate::write::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer, name_there};
+use crate::write::writer::{
+    Exported, Handoff, Handover, Outlet, Shape, Successor, Takes, Writer, name_there,
+};
 
 /// The system's name in a session's source.
 const SYSTEM: &str = "strands-cli";
@@ -97,6 +99,10 @@ impl Writer for Cli {
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         write::write(well, id, to)
+    }
+
+    fn successor(&self) -> Option<Successor> {
+        Some(Successor { agent: "strands", takes: Takes::Flows })
     }
 
     fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {

@@ -14,7 +14,7 @@ use super::{SYSTEM, metadata};
 use crate::json::fields::{Fields, quoted};
 use crate::json::json_text::{Letters, laid_out, overlaid};
 use crate::original;
-use crate::read::mark::Mark;
+use crate::read::mark::mark_of;
 use crate::snapshot::TimeForm;
 use crate::strands_sdk::conversation::{self, AgentFolder, Lifetime, Live, agent_json, plain_name};
 use crate::strands_sdk::kept::Kept;
@@ -69,7 +69,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let spoken = leaving.agents(to, &mut exported.losses)?;
     let (losses, places) = (&mut exported.losses, places(&live));
     let homeless = live.events.iter().filter(|event| !is_held(event, &spoken, &places, losses));
-    let mark = Mark::of(well, &head, (SYSTEM, &there))?;
+    let mark = mark_of(well, &head, (SYSTEM, &there))?;
     sidecar::write(to, mark, &files, &homeless.collect::<Vec<&Recorded>>())?;
     if changed || find("session.json").is_none() {
         tell_facts(&head, &flow, &mut exported.losses);

@@ -11,6 +11,7 @@ use super::kept::Kept;
 use crate::json::fields::Fields;
 use crate::json::json_text::compact;
 use crate::read::input::{self, Input};
+use crate::read::neutral::{Sink, Warning};
 use crate::{Error, Result};
 
 /// What stands before an agent's id in the name of its folder.
@@ -218,4 +219,22 @@ pub(crate) fn counted(usage: &Fields<'_>) -> Usage {
         cache_written: written,
         reasoning: 0,
     }
+}
+
+/// The JSON object in a file, if there is one; what is wrong with it is told.
+pub(super) fn object(input: &Input, path: &Path, sink: &mut dyn Sink) -> Option<String> {
+    let read = input.text(path).and_then(|text| match Fields::parse(&text) {
+        Ok(_) => Ok(compact(&text)),
+        Err(error) => Err(no_json(path, &error)),
+    });
+    read.map_err(|error| warn(sink, path, &error)).ok()
+}
+
+pub(super) fn warn(sink: &mut dyn Sink, path: &Path, error: &Error) {
+    let what = match error {
+        Error::Unreadable { error, .. } => error.to_string(),
+        Error::Foreign { why, .. } => why.clone(),
+        other => other.to_string(),
+    };
+    sink.warn(Warning { place: path.display().to_string(), what });
 }

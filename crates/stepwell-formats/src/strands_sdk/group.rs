@@ -6,10 +6,9 @@ use stepwell::model::{Elsewhere, Node, NodeState, StatusChanged, Usage};
 use stepwell::{Status, StopReason};
 
 use super::SYSTEM;
-use super::agent::{below, counted, folders};
+use super::agent::{below, counted, folders, object};
 use super::content::words;
 use super::kept::Kept;
-use super::warnings::object;
 use crate::Result;
 use crate::json::fields::{Fields, elements, text_of};
 use crate::json::json_text::value;

@@ -19,7 +19,6 @@ pub(crate) mod kept;
 mod read;
 pub(crate) mod sidecar;
 mod snapshots;
-mod warnings;
 pub(crate) mod write;
 
 use std::path::{Path, PathBuf};
@@ -33,7 +32,9 @@ use crate::read::input::Input;
 use crate::read::neutral::Sink;
 use crate::read::reader::{Homes, Kind, Probe, Reader};
 use crate::registry::Entry;
-use crate::write::writer::{Exported, Handoff, Handover, Outlet, Shape, Writer, name_there};
+use crate::write::writer::{
+    Exported, Handoff, Handover, Outlet, Shape, Successor, Takes, Writer, name_there,
+};
 
 /// The system's name in a session's source.
 pub(crate) const SYSTEM: &str = "strands-sdk";
@@ -113,6 +114,10 @@ impl Writer for Sdk {
 
     fn write(&self, well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Result<Exported> {
         write::write(well, id, to)
+    }
+
+    fn successor(&self) -> Option<Successor> {
+        Some(Successor { agent: "strands", takes: Takes::Conversations })
     }
 
     fn handoff(&self, session: &Handover<'_>, homes: &Homes<'_>) -> Option<Handoff> {

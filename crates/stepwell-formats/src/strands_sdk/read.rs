@@ -7,11 +7,10 @@ use stepwell::model::{
 };
 use stepwell::{Lane, Message, Seq, Status};
 
-use super::agent::{Agent, Heard, folders_of, moment};
+use super::agent::{Agent, Heard, folders_of, moment, object, warn};
 use super::group::{self, Group};
 use super::kept::Kept;
 use super::snapshots::{self, Snapshots};
-use super::warnings::{object, warn};
 use super::{FOLDER, SYSTEM, sidecar};
 use crate::json::fields::Fields;
 use crate::read::input::Input;

@@ -4,11 +4,12 @@
 use std::io::Write as _;
 
 use stepwell::Recorded;
+use stepwell::model::Mark;
 
 use super::kept::Kept;
 use crate::json::fields::Fields;
 use crate::read::input::Input;
-use crate::read::mark::{CONTINUES, Mark};
+use crate::read::mark::{CONTINUES, mark_json, mark_within};
 use crate::read::neutral::{Item, Sink, Warning, kept_event, line_of};
 use crate::write::writer::Outlet;
 use crate::{Error, Result};
@@ -20,7 +21,7 @@ pub(crate) const NAME: &str = "stepwell.jsonl";
 pub(crate) fn mark(input: &Input) -> Option<Mark> {
     let mut lines = input.lines(&input.root().join(NAME)).ok()?;
     let line = lines.next_line().ok()??;
-    Mark::within(&line.object().ok()?.1)
+    mark_within(&line.object().ok()?.1)
 }
 
 /// Tells what was kept, to a sink that takes sessions of that system.
@@ -48,7 +49,7 @@ pub(crate) fn read(input: &Input, system: &str, sink: &mut dyn Sink) -> Result<(
 }
 
 fn is_mark(text: Option<&str>) -> bool {
-    text.and_then(|text| Fields::parse(text).ok()).is_some_and(|line| Mark::within(&line).is_some())
+    text.and_then(|text| Fields::parse(text).ok()).is_some_and(|line| mark_within(&line).is_some())
 }
 
 /// Keeps events that have no other place, and the mark: a new one, or else the one that the
@@ -59,7 +60,7 @@ pub(crate) fn write(
     files: &[Kept],
     events: &[&Recorded],
 ) -> Result<()> {
-    let mark = mark.map(|mark| format!("{{\"{CONTINUES}\":{}}}\n", mark.to_json()));
+    let mark = mark.map(|mark| format!("{{\"{CONTINUES}\":{}}}\n", mark_json(&mark)));
     let came = || files.iter().find(|kept| kept.file == NAME);
     let mark = mark.or_else(|| came().map(|kept| format!("{}\n", kept.data)));
     let kept = events.iter().filter_map(|event| {

@@ -9,11 +9,10 @@ use std::path::{Path, PathBuf};
 
 use stepwell::model::Time;
 
-use super::agent::{Agent, Copy, Source, moment};
+use super::agent::{Agent, Copy, Source, moment, object, warn};
 use super::content::words;
 use super::conversation::plain_name;
 use super::group::{self, Group};
-use super::warnings::{object, warn};
 use crate::Result;
 use crate::json::fields::{Fields, elements, push_field, quoted};
 use crate::json::json_text::compact;

@@ -14,8 +14,8 @@ use crate::Result;
 use crate::json::fields::{push_field, quoted};
 use crate::json::json_text::{Letters, laid_out};
 use crate::original;
-use crate::read::mark::Mark;
-use crate::read::neutral::without_provenance;
+use crate::read::mark::mark_of;
+use crate::read::neutral::without_facts;
 use crate::read::steps::Steps;
 use crate::snapshot::TimeForm;
 use crate::write::facts::{Says, count_facts};
@@ -54,7 +54,7 @@ pub(super) fn write(well: &Stepwell, id: &SessionId, to: &mut Outlet<'_>) -> Res
     let homeless: Vec<&Recorded> =
         live.events.iter().filter(|event| !is_held(event, losses)).collect();
     let there = id_there(&head, SYSTEM, to);
-    let mark = Mark::of(well, &head, (SYSTEM, &there))?;
+    let mark = mark_of(well, &head, (SYSTEM, &there))?;
     sidecar::write(to, mark, &files, &homeless)?;
     tell_facts(&live, &head, &mut exported.losses);
     Ok(exported)
@@ -229,7 +229,7 @@ pub(crate) fn lost(event: &Event, system: &str) -> Option<&'static str> {
             (!ours).then_some(FOREIGN)
         }
         Event::Edited(edited) => {
-            let mut rest = without_provenance(edited);
+            let mut rest = without_facts(edited);
             rest.label = match rest.label {
                 Change::Clear => Change::Keep,
                 label => label,

@@ -14,7 +14,7 @@ use stepwell::store::{Damage, Span};
 use stepwell::{Event, Lane, Recorded, Seq, SessionId, SessionInfo, Stepwell};
 
 use crate::read::neutral::is_original;
-use crate::read::neutral::without_provenance;
+use crate::read::neutral::without_facts;
 use crate::read::reader::Homes;
 use crate::{Error, Result};
 
@@ -60,6 +60,11 @@ pub trait Writer: Sync {
     /// is to stand in a command: it MUST NOT be taken for anything but a name there.
     fn is_name(&self, id: &str) -> bool {
         is_token(id)
+    }
+
+    /// The agent that goes on with sessions of others in this form, if there is one.
+    fn successor(&self) -> Option<Successor> {
+        None
     }
 
     /// Where the system would look for the session, and how it is told to go on with it.
@@ -115,6 +120,36 @@ pub(crate) const FOREIGN: &str = "other systems' own data";
 
 /// What is said of the sessions of subagents that are not with the one that started them.
 pub(crate) const SUBAGENTS: &str = "sessions of subagents";
+
+/// An agent that goes on with sessions of others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Successor {
+    /// Its name, as people type it.
+    pub agent: &'static str,
+    /// The sessions that it takes up in this form.
+    pub takes: Takes,
+}
+
+/// The sessions that an agent takes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Takes {
+    /// Conversations.
+    Conversations,
+    /// Workflows, whatever was said in them.
+    Flows,
+    /// Conversations, and workflows as the conversation of their agents.
+    Both,
+}
+
+impl Takes {
+    pub(crate) fn is_for(self, head: &Head) -> bool {
+        match self {
+            Self::Conversations => head.flow.is_none(),
+            Self::Flows => head.flow.is_some(),
+            Self::Both => true,
+        }
+    }
+}
 
 /// A session that another agent is to go on with.
 #[derive(Clone, Copy, Debug)]
@@ -291,7 +326,7 @@ pub(crate) fn count_event(losses: &mut Losses, what: &'static str, event: &Event
         Event::Foreign(foreign) => name(&foreign.system),
         Event::Message(message) if message.lane != Lane::main() => name(message.lane.as_str()),
         Event::Edited(edited) => {
-            let edited = without_provenance(edited);
+            let edited = without_facts(edited);
             let fields = serde_json::to_value(&edited).unwrap_or_default();
             let keys = fields.as_object().into_iter().flat_map(|it| it.keys());
             let known = ["metadata", "elsewhere"];

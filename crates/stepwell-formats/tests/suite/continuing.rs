@@ -131,7 +131,11 @@ fn what_was_gone_on_with_elsewhere_counts_from_there_on() {
             assert!(texts.contains(text), "{format}: {text}");
         }
         let head = well.info(&it).unwrap().head;
-        assert_eq!(head.metadata["imported"]["continues"]["session"], CAKE, "{format}");
+        assert_eq!(
+            head.facts.provenance.unwrap().continues.unwrap().session.as_str(),
+            CAKE,
+            "{format}"
+        );
         // Handed on once more, it goes on from there.
         well.lock(&it).unwrap().append(Message::user("and here again")).unwrap();
         let name = name.replace(OTHER, &OTHER.replace('9', "8"));

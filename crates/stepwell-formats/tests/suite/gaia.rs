@@ -285,7 +285,7 @@ fn an_agent_that_went_on_is_appended_to() {
     assert_eq!(became(&took(&well, folder.path()).sessions, Became::Updated), 1);
     let head = well.info(&id).unwrap().head;
     assert_eq!((head.errors, head.status), (2, Status::Success));
-    assert_eq!(head.metadata["summary"], "applied");
+    assert_eq!(head.summary.as_deref(), Some("applied"));
     assert_eq!(log(&well, &id)[..before.len()], before[..]);
     assert_eq!(value(&returned(gaia(), NAME, &grown.to_string())), grown);
 }

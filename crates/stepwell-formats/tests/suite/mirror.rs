@@ -51,7 +51,7 @@ pub(crate) fn became(taken: &[ImportedSession], what: Became) -> usize {
 /// What was recorded, without what depends on the file that it came from.
 pub(crate) fn told(well: &Stepwell, id: &SessionId) -> Vec<Event> {
     let is_provenance = |event: &Event| match event {
-        Event::Edited(edited) => edited.metadata.contains_key("imported"),
+        Event::Edited(edited) => edited.facts.provenance.is_some(),
         // The files that it came in.
         Event::Record(_) => true,
         _ => false,

@@ -134,9 +134,7 @@ pub(crate) fn heads(well: &Stepwell) -> Vec<Head> {
 fn info(well: &Stepwell) -> Vec<impl PartialEq + std::fmt::Debug> {
     let all = heads(well).into_iter();
     let told = all.map(|it| {
-        let mut metadata = it.metadata;
-        metadata.remove("imported");
-        (it.id, it.status, it.stop_reason, it.label, it.phase, it.open_gates, metadata)
+        (it.id, it.status, it.stop_reason, it.label, it.phase, it.open_gates, it.metadata)
     });
     told.collect()
 }

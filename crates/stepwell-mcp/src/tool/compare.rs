@@ -1,4 +1,4 @@
-//! Two sessions side by side.
+//! Compares two sessions.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,12 +21,12 @@ use crate::stores::{Located, Purpose, Stores};
 pub(crate) struct CompareInput {
     /// One session: its id, a part of it, its label, or @last.
     session: String,
-    /// The other one.
+    /// The other session.
     with: String,
-    /// At most so many files; 20, if absent.
+    /// The most files; 20, if absent.
     #[serde(default)]
     limit: Option<Limit>,
-    /// Files to pass over: the `next` of the page before.
+    /// Files to skip: the `next` of the page before.
     #[serde(default)]
     cursor: usize,
 }
@@ -34,19 +34,19 @@ pub(crate) struct CompareInput {
 /// Two sessions side by side.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct CompareAnswer {
-    /// The one.
+    /// The first session.
     session: Compared,
-    /// The other.
+    /// The other session.
     with: Compared,
     /// The last event that both share; absent, if they share none.
     #[serde(skip_serializing_if = "Option::is_none")]
     shared_until: Option<Seq>,
-    /// Files that either changed after that, and that differ.
+    /// Files that either session changed after that event, and that differ.
     files: Vec<Shortened<FileDiff>>,
-    /// Lists of which only the front is here.
+    /// Lists with omitted entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
-    /// How many files both left alike.
+    /// The number of files that are equal in both.
     alike: usize,
     /// The cursor of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ struct Compared {
     /// The session.
     #[serde(flatten)]
     session: Shortened<Session>,
-    /// What its agent said last.
+    /// Its agent's last answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_answer: Option<Shortened<String>>,
 }
@@ -103,8 +103,8 @@ fn changed(of: &Located, from: Seq) -> Result<BTreeMap<String, Net>> {
     Ok(history.net(from, Seq::MAX))
 }
 
-/// How two sessions left a path. Where they share a past, one that did not touch it has what the
-/// other one found there.
+/// The states of a path at the end of two sessions. If they share a past, a session that did not
+/// touch the path has the state that the other one found.
 fn ends(ours: Option<&Net>, theirs: Option<&Net>, shared: Option<Seq>) -> (FileState, FileState) {
     let untouched = |other: Option<&Net>| match (other, shared) {
         (Some(other), Some(_)) => other.before.clone(),
@@ -122,7 +122,7 @@ fn side(of: &Located, stores: &Stores) -> Result<Compared> {
     Ok(Compared { session, last_answer: last_answer.map(cut).transpose()? })
 }
 
-/// What an agent said last.
+/// An agent's last answer.
 pub(super) fn last_answer(well: &Stepwell, id: &SessionId) -> Result<Option<String>> {
     for event in well.log(id, Span { order: Order::Newest, ..Span::ALL }) {
         if let Event::Message(message) = event?.event
@@ -142,7 +142,7 @@ fn shared(one: &Located, other: &Located) -> Result<Option<Seq>> {
     Ok(both.filter(|until| *until != Seq::MAX))
 }
 
-/// A session and those that it was forked from, each with the last of its events that it has.
+/// A session and its ancestors by forks, each with the last of its events that the session shares.
 fn ancestry(of: &Located) -> Result<BTreeMap<SessionId, Seq>> {
     let mut known = BTreeMap::new();
     let (mut id, mut until) = (of.id.clone(), Seq::MAX);
@@ -150,7 +150,7 @@ fn ancestry(of: &Located) -> Result<BTreeMap<SessionId, Seq>> {
         if known.insert(id.clone(), until).is_some() {
             return Ok(known);
         }
-        // A parent that was purged leaves its events to the fork.
+        // A purged parent leaves its events to the fork.
         let Ok(info) = of.well.info(&id) else { return Ok(known) };
         match info.head.origin {
             Origin::Fork { parent, at } => (id, until) = (parent, until.min(at)),

@@ -1,4 +1,4 @@
-//! What a session did to files.
+//! A session's file changes.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,40 +19,41 @@ use crate::stores::{Located, Named, Purpose, Stores};
 pub(crate) struct DiffInput {
     /// The session: its id, a part of it, its label, or @last.
     pub(crate) session: String,
-    /// The store that it is in, as a hit or a list names it.
+    /// Its store, as a hit or a list names it.
     #[serde(default)]
     pub(crate) store: Option<String>,
-    /// From where: a seq, a checkpoint's name, or "-N" for N steps back; its beginning, if absent.
+    /// The beginning of the range: a seq, a checkpoint's name, or "-N" for N steps back; the
+    /// session's beginning, if absent.
     #[serde(default)]
     pub(crate) from: Option<Point>,
-    /// Up to where; its end, if absent.
+    /// The end of the range; the session's end, if absent.
     #[serde(default)]
     pub(crate) to: Option<Point>,
-    /// Only this file, relative to the workspace. Its diff is given in stretches.
+    /// Only this file, relative to the workspace. Its diff comes in parts.
     #[serde(default)]
     pub(crate) path: Option<String>,
-    /// Where the diff of one file is read from: the `next` of the stretch before.
+    /// The offset in the diff of one file: the `next` of the part before.
     #[serde(default)]
     pub(crate) offset: usize,
-    /// At most so many files; 20, if absent.
+    /// The most files; 20, if absent.
     #[serde(default)]
     pub(crate) limit: Option<Limit>,
-    /// Files to pass over: the `next` of the page before.
+    /// Files to skip: the `next` of the page before.
     #[serde(default)]
     pub(crate) cursor: usize,
 }
 
-/// What a session did to files.
+/// A session's file changes.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct DiffAnswer {
     /// The session.
     id: SessionId,
-    /// Each file, by its path.
+    /// The files, by path.
     files: Vec<Shortened<FileDiff>>,
-    /// Lists of which only the front is here.
+    /// Lists with omitted entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
-    /// Of one file: a stretch of its diff.
+    /// For one file: a part of its diff.
     #[serde(skip_serializing_if = "Option::is_none")]
     stretch: Option<Stretch>,
     /// The cursor of the next page; absent, if this is the last one.
@@ -60,7 +61,7 @@ pub(crate) struct DiffAnswer {
     next: Option<usize>,
 }
 
-/// Shows what a session did to files.
+/// Returns a session's file changes.
 pub(crate) fn session_diff(stores: &Stores, input: DiffInput) -> Result<DiffAnswer> {
     let named = Named { session: input.session, store: input.store };
     let Located { well, id } = stores.session(&named, Purpose::Read)?;
@@ -98,36 +99,37 @@ pub(crate) fn session_diff(stores: &Stores, input: DiffInput) -> Result<DiffAnsw
 pub(crate) struct FileInput {
     /// The session: its id, a part of it, its label, or @last.
     pub(crate) session: String,
-    /// The store that it is in, as a hit or a list names it.
+    /// Its store, as a hit or a list names it.
     #[serde(default)]
     pub(crate) store: Option<String>,
     /// The file, relative to the workspace.
     pub(crate) path: String,
-    /// When: a seq, a checkpoint's name, or "-N" for N steps back; at its end, if absent.
+    /// The point: a seq, a checkpoint's name, or "-N" for N steps back; the session's end, if
+    /// absent.
     #[serde(default)]
     pub(crate) at: Option<Point>,
-    /// Where a long file is read from: the `next` of the stretch before.
+    /// The offset in a long file: the `next` of the part before.
     #[serde(default)]
     pub(crate) offset: usize,
 }
 
-/// What a file held.
+/// The content of a file.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct FileAnswer {
     /// The session.
     id: SessionId,
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     path: String,
     /// The point.
     at: Seq,
-    /// What stood there.
+    /// The file's state.
     state: FileState,
-    /// A stretch of its text; absent, if it is no text.
+    /// A part of its text; absent, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     content: Option<Stretch>,
 }
 
-/// Reads a file as it was at a point of a session.
+/// Returns a file as it was at a point of a session.
 pub(crate) fn file_at(stores: &Stores, input: FileInput) -> Result<FileAnswer> {
     let named = Named { session: input.session, store: input.store };
     let Located { well, id } = stores.session(&named, Purpose::Read)?;

@@ -1,4 +1,4 @@
-//! A tool: how clients see it, what it needs, and what is done around each of them.
+//! A tool's description, permission and function, with the steps common to all tools.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::stores::Stores;
 
 use super::one_type;
 
-/// What a tool needs of the user.
+/// The permission that a tool needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Group {
-    /// Nothing: it only reads.
+    /// None: it only reads.
     Read,
-    /// To be allowed.
+    /// This one.
     Needs(Access),
 }
 
@@ -30,11 +30,11 @@ type Run = dyn Fn(&Stores, JsonObject) -> Result<Outgoing> + Send + Sync;
 /// A tool.
 #[derive(Clone)]
 pub(crate) struct ToolForm {
-    /// As clients see it.
+    /// The description for clients.
     pub(crate) listed: Tool,
-    /// What it needs.
+    /// The permission that it needs.
     pub(crate) group: Group,
-    /// What it does.
+    /// Its function.
     pub(crate) run: Arc<Run>,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Debug for ToolForm {
     }
 }
 
-/// What a tool is called and for.
+/// A tool's name and purpose.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     pub(super) name: &'static str,
@@ -52,16 +52,16 @@ pub(super) struct About {
     pub(super) description: &'static str,
 }
 
-/// What calling a writing tool twice does.
+/// The effect of repeating a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Again {
-    /// The same as calling it once.
+    /// None.
     Same,
-    /// It adds something else.
+    /// Something else is added.
     Adds,
 }
 
-/// A tool that reads. Its answer is framed as quoted.
+/// A read-only tool. Its answer is marked as quoted.
 pub(super) fn reads<I, O>(about: About, run: fn(&Stores, I) -> Result<O>) -> ToolForm
 where
     I: DeserializeOwned + JsonSchema + 'static,
@@ -76,7 +76,7 @@ where
     ToolForm { listed, group: Group::Read, run: Arc::new(run) }
 }
 
-/// A tool that writes, where the user allows it. Nothing that it does erases anything.
+/// A tool that writes, if the user allows it. No tool erases anything.
 pub(super) fn writes<I, O>(
     access: Access,
     about: About,
@@ -110,7 +110,7 @@ fn listed<I: JsonSchema, O: JsonSchema>(about: About, hints: ToolAnnotations) ->
     one_type::of_output(&mut output);
     let object = |schema: schemars::Schema| match schema.to_value() {
         serde_json::Value::Object(mut fields) => {
-            // A type without fields says nothing of what it is.
+            // The schema of a type without fields has no type.
             fields.entry("type").or_insert_with(|| "object".into());
             fields
         }

@@ -1,4 +1,4 @@
-//! Questions that wait for a human.
+//! Questions that wait for a person.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,18 +18,18 @@ use crate::stores::{Purpose, Stores};
 pub(crate) struct GatesInput {
     /// Only those of this session: its id, a part of it, its label, or @last.
     session: Option<String>,
-    /// At most so many; 20, if absent.
+    /// The most questions; 20, if absent.
     limit: Option<Limit>,
-    /// Questions to pass over: the `next` of the page before.
+    /// Questions to skip: the `next` of the page before.
     cursor: usize,
 }
 
-/// Questions that wait for a human.
+/// Questions that wait for a person.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct GatesAnswer {
     /// The questions.
     gates: Vec<Shortened<OpenGate>>,
-    /// Lists of which only the front is here.
+    /// Lists with omitted entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
     /// The cursor of the next page; absent, if this is the last one.
@@ -43,7 +43,7 @@ impl GatesAnswer {
     }
 }
 
-/// Lists the questions that wait for a human.
+/// Lists the questions that wait for a person.
 pub(crate) fn open_gates(stores: &Stores, input: GatesInput) -> Result<GatesAnswer> {
     let mut waiting = Vec::new();
     match input.session {
@@ -55,7 +55,7 @@ pub(crate) fn open_gates(stores: &Stores, input: GatesInput) -> Result<GatesAnsw
             for open in stores.all(Purpose::Read)? {
                 for info in open.well.sessions(Query::default()) {
                     let head = info?.head;
-                    // What was abandoned waits for nobody.
+                    // Questions of an abandoned session do not count.
                     if head.open_gates > 0
                         && head.status != Status::Abandoned
                         && !waits_above(&**open.well.store(), &head.id)?

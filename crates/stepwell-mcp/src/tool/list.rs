@@ -1,4 +1,4 @@
-//! Listing sessions.
+//! Lists sessions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,29 +14,29 @@ use crate::stores::{Purpose, Stores};
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct ListInput {
-    /// Only such sessions.
+    /// Only these sessions.
     pub(crate) which: Which,
-    /// Also the sessions of subagents.
+    /// Include subagents' sessions?
     pub(crate) subagents: bool,
-    /// What the list is sorted by, largest or newest first.
+    /// The order, largest or newest first.
     pub(crate) sort: Sorted,
-    /// At most so many; 20, if absent.
+    /// The most sessions; 20, if absent.
     pub(crate) limit: Option<Limit>,
-    /// Where the page before ended: its `next`.
+    /// The end of the page before: its `next`.
     pub(crate) cursor: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Sorted {
-    /// When something was last recorded.
+    /// By its last change.
     #[default]
     Updated,
-    /// When it began.
+    /// By its beginning.
     Created,
-    /// What it cost.
+    /// By its cost.
     Cost,
-    /// How many steps it took.
+    /// By its number of steps.
     Steps,
 }
 
@@ -54,9 +54,9 @@ impl From<Sorted> for Sort {
 /// Sessions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ListAnswer {
-    /// The sessions: of several stores, this workspace's first.
+    /// The sessions; of several stores, this workspace's first.
     pub(crate) sessions: Vec<Shortened<ListedSession>>,
-    /// Lists of which only the front is here.
+    /// Lists with omitted entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
     /// The cursor of the next page; absent, if this is the last one.
@@ -76,7 +76,7 @@ pub(crate) struct ListedSession {
     /// The session.
     #[serde(flatten)]
     pub(crate) session: Session,
-    /// The store that it is in, where several are listed.
+    /// Its store, if several are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) store: Option<String>,
 }
@@ -96,7 +96,7 @@ pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAns
             if page.is_full() {
                 return Ok(ListAnswer::of(page, Some(place.to_string())));
             }
-            // One at a time: where the page ends is known only when it is full.
+            // One at a time, because the end of the page is known only when it is full.
             let query = Query {
                 filter: filter.clone(),
                 sort: input.sort.into(),
@@ -121,7 +121,7 @@ pub(crate) fn list_sessions(stores: &Stores, input: ListInput) -> Result<ListAns
     Ok(ListAnswer::of(page, None))
 }
 
-/// Where a page ended: in which store, and behind which session there.
+/// The end of a page: the store, and the last session there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct PageCursor {
     store: usize,
@@ -139,7 +139,7 @@ impl std::fmt::Display for PageCursor {
 
 impl PageCursor {
     fn read(text: &str) -> Result<Self> {
-        let wrong = || Error::Arguments("`cursor` is none: give the `next` of a page".to_owned());
+        let wrong = || Error::Arguments("invalid `cursor`: give the `next` of a page".to_owned());
         let mut parts = text.split('.');
         let store = parts.next().and_then(|it| it.parse().ok()).ok_or_else(wrong)?;
         let numbers: Result<Vec<i64>, _> = parts.map(str::parse).collect();

@@ -1,4 +1,4 @@
-//! Managing sessions: labels, tags and forks. Nothing that was recorded changes.
+//! Manages sessions: labels, tags and forks. Recorded events never change.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ use crate::input::Point;
 use crate::options::Access;
 use crate::stores::{Located, Purpose, Stores};
 
-/// The tools that manage.
+/// The tools for that.
 pub(super) fn tools() -> Vec<ToolForm> {
     let about = |name, title, description| About { name, title, description };
     vec![
@@ -25,14 +25,14 @@ pub(super) fn tools() -> Vec<ToolForm> {
             about(
                 "label",
                 "Label a session",
-                "Gives a session a label, which names it from then on, or takes it away.",
+                "Sets or removes a session's label, by which it can be named.",
             ),
             Again::Same,
             label,
         ),
         writes(
             Access::Manage,
-            about("tag", "Tag a session", "Adds tags to a session, or takes some away."),
+            about("tag", "Tag a session", "Adds or removes tags of a session."),
             Again::Same,
             tag,
         ),
@@ -41,8 +41,8 @@ pub(super) fn tools() -> Vec<ToolForm> {
             about(
                 "fork",
                 "Fork a session",
-                "Makes a session that shares another one's past up to a point. What the user \
-                 allowed in the other one is not allowed in the fork.",
+                "Creates a session that shares another one's history up to a point. The user's \
+                 permissions in the other session do not apply in the fork.",
             ),
             Again::Adds,
             fork,
@@ -55,7 +55,7 @@ pub(super) fn tools() -> Vec<ToolForm> {
 struct LabelInput {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
-    /// The label; absent or null takes it away.
+    /// The label; absent or null removes it.
     #[serde(default)]
     label: Option<String>,
 }
@@ -72,10 +72,10 @@ fn label(stores: &Stores, input: LabelInput) -> Result<Label> {
 struct TagInput {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
-    /// Tags that it gets.
+    /// Tags to add.
     #[serde(default)]
     add: BTreeSet<String>,
-    /// Tags that it loses.
+    /// Tags to remove.
     #[serde(default)]
     remove: BTreeSet<String>,
 }
@@ -95,7 +95,7 @@ fn tag(stores: &Stores, input: TagInput) -> Result<Tags> {
 struct ForkInput {
     /// The session: its id, a part of it, its label, or @last.
     session: String,
-    /// The last event that is shared: a seq, a checkpoint's name, or "-N" for N steps back; its
+    /// The last shared event: a seq, a checkpoint's name, or "-N" for N steps back; the session's
     /// end, if absent.
     #[serde(default)]
     at: Option<Point>,
@@ -110,10 +110,10 @@ fn fork(stores: &Stores, input: ForkInput) -> Result<Forked> {
         well.refuse_taken_label(label, None)?;
     }
     let info = well.info(&parent)?;
-    // Its files may be half moved, and the fork would share them.
+    // During an unfinished rewind the files are in between, and the fork would share that.
     info.refuse_half_rewound()?;
     let at = Point::of(input.at.as_ref(), info.head.seq, &well, &parent)?;
-    // Nobody ran it yet. How an agent of someone else's stands, its phase says.
+    // It has not run yet. The status of an external agent follows its phase.
     let waits = StatusChanged { status: Status::Interrupted, reason: None, error: None };
     let mut begins: Vec<NewEvent> = match info.head.driver {
         Driver::Own => vec![waits.into()],

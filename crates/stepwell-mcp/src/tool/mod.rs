@@ -1,4 +1,4 @@
-//! The tools: a table of plain functions.
+//! The table of tools.
 
 mod compare;
 mod files;
@@ -34,8 +34,8 @@ fn reading() -> Vec<ToolForm> {
                 "search_sessions",
                 "Search sessions",
                 "Full-text search in recorded agent sessions: tasks, messages, tool calls and \
-                 their output, file paths, errors. Every word must occur; the last may be only \
-                 begun; \"quoted words\" stand together. Each hit names its session and event.",
+                 their output, file paths, errors. Every word must occur; the last one may be a \
+                 prefix; \"quoted words\" must be adjacent. Each hit names its session and event.",
             ),
             search_sessions,
         ),
@@ -51,8 +51,8 @@ fn reading() -> Vec<ToolForm> {
             about(
                 "read_session",
                 "Read a session",
-                "Reads a session at any point of it: as turns (what was said and which tools ran), \
-                 as the view (what a model would be shown), or as events (all that was recorded).",
+                "Reads a session at any of its points: as turns (messages and tool calls), as the \
+                 view (what a model would be sent), or as events (everything recorded).",
             ),
             read_session,
         ),
@@ -60,7 +60,7 @@ fn reading() -> Vec<ToolForm> {
             about(
                 "read_event",
                 "Read an event",
-                "Reads one event of a session in full, a long one in stretches.",
+                "Reads one event of a session in full, a long one in parts.",
             ),
             read_event,
         ),
@@ -68,7 +68,7 @@ fn reading() -> Vec<ToolForm> {
             about(
                 "session_diff",
                 "Show a session's changes",
-                "What a session did to files, as unified diffs, between any two points of it.",
+                "A session's file changes as unified diffs, between any two of its points.",
             ),
             session_diff,
         ),
@@ -76,7 +76,7 @@ fn reading() -> Vec<ToolForm> {
             about(
                 "file_at",
                 "Read a file at a point",
-                "What a file that a session changed held at a point of the session.",
+                "A changed file's content at a point of the session.",
             ),
             file_at,
         ),
@@ -84,8 +84,8 @@ fn reading() -> Vec<ToolForm> {
             about(
                 "compare_sessions",
                 "Compare two sessions",
-                "Lays two sessions side by side: where they part, how they went, what they cost, \
-                 and how the files that they changed differ.",
+                "Compares two sessions: where they diverge, their outcomes and costs, and the \
+                 differences between their files.",
             ),
             compare::compare_sessions,
         ),
@@ -93,8 +93,8 @@ fn reading() -> Vec<ToolForm> {
             about(
                 "open_gates",
                 "List open questions",
-                "Lists questions and approvals that wait for a human. They cannot be answered \
-                 here: an agent must not approve itself.",
+                "Lists questions and approvals that wait for a person. They cannot be answered \
+                 here: an agent must not approve its own calls.",
             ),
             gates::open_gates,
         ),
@@ -102,8 +102,8 @@ fn reading() -> Vec<ToolForm> {
             about(
                 "session_stats",
                 "Count sessions and costs",
-                "How sessions went and what they cost, by day, model and agent; or one session \
-                 with its subagents.",
+                "Outcomes and costs of sessions, by day, model and agent; or one session with its \
+                 subagents.",
             ),
             stats::session_stats,
         ),

@@ -1,14 +1,14 @@
-//! Schemas in which each value has one type. `"type": ["string", "null"]` is valid, and some
-//! clients cannot read it. Pure.
+//! Rewrites schemas so that each value has one type. `"type": ["string", "null"]` is valid, but
+//! some clients cannot read it. Pure.
 
 use schemars::Schema;
 use schemars::transform::transform_subschemas;
 use serde_json::{Map, Value, json};
 
-/// What is said about a value, whichever type it has.
+/// Keywords that apply to every type.
 const ABOUT: [&str; 4] = ["default", "description", "examples", "title"];
 
-/// Of answers: a value of several types is any of as many schemas.
+/// For answers: a value of several types becomes `anyOf`.
 pub(super) fn of_output(schema: &mut Schema) {
     if let Some(fields) = schema.as_object_mut() {
         split_types(fields);
@@ -16,7 +16,7 @@ pub(super) fn of_output(schema: &mut Schema) {
     transform_subschemas(&mut of_output, schema);
 }
 
-/// Of arguments: what may be null may be left out, and that is the only way that is described.
+/// For arguments: a nullable value becomes optional, which is the only documented form.
 pub(super) fn of_input(schema: &mut Schema) {
     if let Some(fields) = schema.as_object_mut() {
         forget_null(fields);
@@ -32,7 +32,7 @@ fn split_types(fields: &mut Map<String, Value>) {
     let is_nullable = named.len() < types.len();
     let mut branches: Vec<Value> = Vec::new();
     if let [only] = named.as_slice() {
-        // All that is said besides is about that type.
+        // All other keywords concern that type.
         let about: Vec<String> =
             fields.keys().filter(|key| !ABOUT.contains(&key.as_str())).cloned().collect();
         let mut branch: Map<String, Value> =

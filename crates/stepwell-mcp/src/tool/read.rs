@@ -1,4 +1,4 @@
-//! Reading a session, and one event of it.
+//! Reads a session, or one of its events.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,62 +18,63 @@ use crate::stores::{Located, Named, Purpose, Stores};
 pub(crate) struct ReadInput {
     /// The session: its id, a part of it, its label, or @last.
     pub(crate) session: String,
-    /// The store that it is in, as a hit or a list names it.
+    /// Its store, as a hit or a list names it.
     #[serde(default)]
     pub(crate) store: Option<String>,
-    /// In which form.
+    /// The form.
     #[serde(default)]
     pub(crate) form: Form,
-    /// As it stood there: a seq, a checkpoint's name, or "-N" for N steps back; its end, if absent.
+    /// The point: a seq, a checkpoint's name, or "-N" for N steps back; the session's end, if
+    /// absent.
     #[serde(default)]
     pub(crate) at: Option<Point>,
-    /// Whose conversation, of turns and views; the main agent's, if absent.
+    /// The lane, for turns and views; the main agent's, if absent.
     #[serde(default)]
     pub(crate) lane: Option<String>,
-    /// Which come first, of turns and events.
+    /// Which come first, for turns and events.
     #[serde(default)]
     pub(crate) order: Direction,
-    /// At most so many; 20, if absent.
+    /// The most items; 20, if absent.
     #[serde(default)]
     pub(crate) limit: Option<Limit>,
-    /// Where the page before ended: its `next`.
+    /// The end of the page before: its `next`.
     #[serde(default)]
     pub(crate) cursor: Option<u64>,
 }
 
-/// In which form a session is read.
+/// The form in which a session is read.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, PartialEq, Eq, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Form {
-    /// What was said and which tools ran, without what a rewind took back.
+    /// Messages and tool calls, without rewound ones.
     #[default]
     Turns,
-    /// What a model would be shown, compactions and all.
+    /// What a model would be sent, with compactions.
     View,
-    /// All that was recorded.
+    /// Everything recorded.
     Events,
 }
 
 /// A page of a session.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct ReadAnswer {
-    /// The session, as it stands now.
+    /// The session in its current state.
     session: Shortened<Session>,
     /// The form.
     form: Form,
     /// The point at which it was read.
     at: Seq,
-    /// Of turns: who said what.
+    /// For turns.
     #[serde(skip_serializing_if = "Option::is_none")]
     turns: Option<Vec<Shortened<Turn>>>,
-    /// Of a view: what a model would be shown.
+    /// For a view.
     #[serde(skip_serializing_if = "Option::is_none")]
     view: Option<Vec<Shortened<ShownMessage>>>,
-    /// Of events: what was recorded.
+    /// For events.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<Vec<AnyEvent>>")]
     events: Option<Vec<Shortened<Recorded>>>,
-    /// Lists of which only the front is here.
+    /// Lists with omitted entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
     /// The cursor of the next page; absent, if this is the last one.
@@ -81,20 +82,20 @@ pub(crate) struct ReadAnswer {
     next: Option<u64>,
 }
 
-/// An event as clients are told of it. The schema of all kinds would be most of what they load
-/// before they ask for anything; `stepwell schema` has it.
+/// An event, in a short schema. The full schema of all kinds would be most of what clients load at
+/// their start; `stepwell schema` has it.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is used")]
 struct AnyEvent {
-    /// Its number.
+    /// Its seq.
     seq: Seq,
     /// When it was recorded.
     at: Time,
-    /// What happened: message, `tool_started`, file, gate, status and others.
+    /// Its kind: message, `tool_started`, file, gate, status and others.
     kind: String,
-    /// The version of its form.
+    /// The version of its kind.
     version: u16,
-    /// What the kind says about it.
+    /// The fields of its kind.
     body: serde_json::Map<String, serde_json::Value>,
 }
 
@@ -107,18 +108,18 @@ struct Turn {
     at: Time,
     /// Who said it.
     role: Role,
-    /// What was said.
+    /// The text.
     #[serde(skip_serializing_if = "String::is_empty")]
     text: String,
-    /// The tools that were asked for.
+    /// The tool calls.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     calls: Vec<TurnCall>,
-    /// What tools answered.
+    /// The results of tools.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     results: Vec<TurnResult>,
 }
 
-/// A tool that was asked for.
+/// A tool call.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TurnCall {
     /// The tool.
@@ -127,7 +128,7 @@ struct TurnCall {
     arguments: String,
 }
 
-/// What a tool answered.
+/// The result of a tool.
 #[derive(Debug, Serialize, JsonSchema)]
 struct TurnResult {
     /// Its output.
@@ -136,12 +137,12 @@ struct TurnResult {
     failed: bool,
 }
 
-/// A message as a model would be shown it.
+/// A message as a model would be sent it.
 #[derive(Debug, Serialize, JsonSchema)]
 struct ShownMessage {
     /// The event.
     seq: Seq,
-    /// Where it comes from.
+    /// Its origin.
     made: ViewMessageKind,
     /// The message.
     #[serde(flatten)]
@@ -188,7 +189,7 @@ pub(crate) fn read_session(stores: &Stores, input: ReadInput) -> Result<ReadAnsw
     Ok(answer)
 }
 
-/// What is asked of a session.
+/// A request for a page.
 struct Asked<'a> {
     well: &'a Stepwell,
     id: &'a SessionId,
@@ -276,12 +277,12 @@ fn turn(seq: Seq, at: Time, message: &Message) -> Turn {
 pub(crate) struct EventInput {
     /// The session: its id, a part of it, its label, or @last.
     pub(crate) session: String,
-    /// The store that it is in, as a hit or a list names it.
+    /// Its store, as a hit or a list names it.
     #[serde(default)]
     pub(crate) store: Option<String>,
-    /// The event's number.
+    /// The event's seq.
     pub(crate) seq: u64,
-    /// Where a long event is read from: the `next` of the stretch before.
+    /// The offset in a long event: the `next` of the part before.
     #[serde(default)]
     pub(crate) offset: usize,
 }
@@ -291,7 +292,7 @@ pub(crate) struct EventInput {
 pub(crate) struct EventAnswer {
     /// The session.
     id: SessionId,
-    /// The event's number.
+    /// The event's seq.
     seq: Seq,
     /// When it was recorded.
     at: Time,
@@ -301,7 +302,7 @@ pub(crate) struct EventAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<AnyEvent>")]
     event: Option<Recorded>,
-    /// A stretch of a long event's JSON text.
+    /// A part of a long event's JSON text.
     #[serde(skip_serializing_if = "Option::is_none")]
     stretch: Option<Stretch>,
 }

@@ -1,6 +1,6 @@
-//! Recording: an agent that nobody records becomes durable by telling what it does.
+//! Records the work of an external agent, step by step, so that it becomes durable.
 //!
-//! Only sessions of such agents can be written to; those that Stepwell runs are its own.
+//! These tools write only to external agents' sessions, never to sessions that Stepwell runs.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::options::Access;
 use crate::stores::{Located, Purpose, Stores};
 
-/// The tools that record.
+/// The tools for that.
 pub(super) fn tools() -> Vec<ToolForm> {
     let about = |name, title, description| About { name, title, description };
     vec![
@@ -28,8 +28,8 @@ pub(super) fn tools() -> Vec<ToolForm> {
             about(
                 "begin_session",
                 "Begin a session",
-                "Begins a durable session for your own work, and answers with its id. Record each \
-                 step with record_step, and end it with finish_session.",
+                "Begins a durable session for your own work, and returns its id. Record each step \
+                 with record_step, and end the session with finish_session.",
             ),
             Again::Adds,
             begin_session,
@@ -39,8 +39,8 @@ pub(super) fn tools() -> Vec<ToolForm> {
             about(
                 "record_step",
                 "Record a step",
-                "Records a step of your session: what was said, the tools that ran and what they \
-                 answered. All of it is kept, or none.",
+                "Records a step of your session: messages, tool calls and their results, \
+                 completely or not at all.",
             ),
             Again::Adds,
             record_step,
@@ -50,7 +50,7 @@ pub(super) fn tools() -> Vec<ToolForm> {
             about(
                 "set_state",
                 "Set the state",
-                "Says where in its work your session is: phase, goal, metadata, an error.",
+                "Sets the state of your session: phase, goal, metadata, an error.",
             ),
             Again::Same,
             set_state,
@@ -66,7 +66,7 @@ pub(super) fn tools() -> Vec<ToolForm> {
             about(
                 "checkpoint",
                 "Name a point",
-                "Names the present point of your session, to read or fork it there later.",
+                "Names the current point of your session, for reading or forking it there later.",
             ),
             Again::Adds,
             checkpoint,
@@ -76,8 +76,8 @@ pub(super) fn tools() -> Vec<ToolForm> {
             about(
                 "finish_session",
                 "Finish a session",
-                "Ends your session: completed, failed or abandoned. Ending it again in the same \
-                 way changes nothing.",
+                "Ends your session: completed, failed or abandoned. Repeating the call changes \
+                 nothing.",
             ),
             Again::Same,
             finish_session,
@@ -85,19 +85,19 @@ pub(super) fn tools() -> Vec<ToolForm> {
     ]
 }
 
-/// How a session stands after a write.
+/// A session's state after a write.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Written {
     /// The session.
     id: SessionId,
-    /// How it stands.
+    /// Its status.
     status: Status,
-    /// Where in its work it is.
+    /// Its phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<Phase>,
     /// Its last event.
     seq: Seq,
-    /// Steps that are complete.
+    /// Complete steps.
     steps: u64,
 }
 
@@ -107,7 +107,7 @@ fn written(well: &Stepwell, id: &SessionId) -> Result<Written> {
     Ok(Written { id: id.clone(), status, phase, seq, steps })
 }
 
-/// A session of an agent that Stepwell does not run.
+/// Finds the session of an external agent.
 fn agents_own(stores: &Stores, session: String) -> Result<Located> {
     let found = stores.session(&session.into(), Purpose::Write)?;
     lifecycle::refuse_own(&found.well.info(&found.id)?.head)?;
@@ -117,14 +117,14 @@ fn agents_own(stores: &Stores, session: String) -> Result<Located> {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BeginInput {
-    /// What the work is to do.
+    /// The task.
     task: String,
-    /// Who does it, such as "claude".
+    /// The agent, such as "claude".
     agent: String,
     /// The session's id; a new one, if absent.
     #[serde(default)]
     id: Option<String>,
-    /// What is remembered with it.
+    /// Metadata of the session.
     #[serde(default)]
     metadata: BTreeMap<String, Value>,
 }
@@ -144,15 +144,15 @@ fn begin_session(stores: &Stores, input: BeginInput) -> Result<Written> {
 struct StepInput {
     /// The session.
     session: String,
-    /// What was said, in order.
+    /// The messages, in order.
     messages: Vec<SaidMessage>,
     /// The model that answered.
     #[serde(default)]
     model: Option<String>,
-    /// Tokens that were sent to it.
+    /// Input tokens.
     #[serde(default)]
     input_tokens: Option<u64>,
-    /// Tokens that it answered with.
+    /// Output tokens.
     #[serde(default)]
     output_tokens: Option<u64>,
 }
@@ -163,22 +163,22 @@ struct StepInput {
 struct SaidMessage {
     /// Who spoke: user, assistant, tool or system.
     role: Role,
-    /// What was said.
+    /// The text.
     #[serde(default)]
     text: String,
-    /// The tools that the model asked for.
+    /// The model's tool calls.
     #[serde(default)]
     calls: Vec<SaidCall>,
-    /// What tools answered.
+    /// The results of tools.
     #[serde(default)]
     results: Vec<SaidResult>,
 }
 
-/// A tool that the model asked for.
+/// A tool call.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SaidCall {
-    /// The call's name, which its result repeats.
+    /// The call's id, which its result repeats.
     id: String,
     /// The tool.
     tool: String,
@@ -187,7 +187,7 @@ struct SaidCall {
     arguments: Value,
 }
 
-/// What a tool answered.
+/// The result of a tool.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct SaidResult {
@@ -244,20 +244,19 @@ fn record_step(stores: &Stores, input: StepInput) -> Result<Written> {
 struct StateInput {
     /// The session.
     session: String,
-    /// Where in its work it is: initializing, investigating, planning, approval, executing or
-    /// validating.
+    /// The phase: initializing, investigating, planning, approval, executing or validating.
     #[serde(default)]
     phase: Option<String>,
-    /// What the work is to achieve; an empty text takes it away.
+    /// The goal; an empty text removes it.
     #[serde(default)]
     goal: Option<String>,
-    /// What is remembered with it; null takes an entry away.
+    /// Metadata; null removes an entry.
     #[serde(default)]
     metadata: BTreeMap<String, Value>,
-    /// What went wrong.
+    /// An error to record.
     #[serde(default)]
     error: Option<String>,
-    /// Is it ready to be resumed?
+    /// Can it be resumed?
     #[serde(default)]
     ready: Option<bool>,
 }
@@ -279,21 +278,21 @@ fn set_state(stores: &Stores, input: StateInput) -> Result<Written> {
 struct TaskInput {
     /// The session.
     session: String,
-    /// What is to be done.
+    /// What to do.
     description: String,
-    /// Its name within the session; the next free number, if absent.
+    /// Its id within the session; the next free number, if absent.
     #[serde(default)]
     id: Option<String>,
-    /// Such as create, modify or test.
+    /// For example create, modify or test.
     #[serde(default)]
     action: String,
-    /// Tasks that come first.
+    /// Ids of tasks that must come first.
     #[serde(default)]
     after: Vec<String>,
-    /// The files that it is about.
+    /// The files that it concerns.
     #[serde(default)]
     files: Vec<String>,
-    /// How it stands already: pending, running, done, failed, skipped or unrecoverable.
+    /// Its status: pending, running, done, failed, skipped or unrecoverable.
     #[serde(default)]
     status: TaskStatus,
 }
@@ -318,7 +317,7 @@ fn add_task(stores: &Stores, input: TaskInput) -> Result<TaskInfo> {
 struct CheckpointInput {
     /// The session.
     session: String,
-    /// The point's name; a later one of the same name takes its place.
+    /// The checkpoint's name; a later one of the same name replaces it.
     name: String,
 }
 
@@ -334,17 +333,17 @@ fn checkpoint(stores: &Stores, input: CheckpointInput) -> Result<CheckpointMade>
 struct FinishInput {
     /// The session.
     session: String,
-    /// How it ended.
+    /// The outcome.
     outcome: Ending,
-    /// What it leaves, in a few words.
+    /// A short summary.
     #[serde(default)]
     summary: Option<String>,
-    /// What went wrong.
+    /// The error, if it failed.
     #[serde(default)]
     error: Option<String>,
 }
 
-/// How a session ended.
+/// The outcome of a session.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Ending {
@@ -352,7 +351,7 @@ enum Ending {
     Completed,
     /// It could not be done.
     Failed,
-    /// Nobody goes on with it.
+    /// The work is given up.
     Abandoned,
 }
 
@@ -363,7 +362,7 @@ fn finish_session(stores: &Stores, input: FinishInput) -> Result<Written> {
         Ending::Failed => Outcome::Failed,
         Ending::Abandoned => Outcome::Abandoned,
     };
-    let said = Said { metadata: lifecycle::summary(input.summary), error: input.error };
+    let said = Said { summary: input.summary, error: input.error, ..Said::default() };
     match lifecycle::finalize(&well, &id, outcome, said)? {
         Finalized::Now | Finalized::Before => written(&well, &id),
         Finalized::Otherwise(phase) => {

@@ -1,4 +1,4 @@
-//! Searching sessions.
+//! Searches sessions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -10,30 +10,30 @@ use crate::error::{Error, Result};
 use crate::input::{Limit, Which};
 use crate::stores::{Purpose, Stores};
 
-/// The longest question: whoever asks for more pastes a document.
+/// The longest query: a longer one is probably a pasted document.
 const LONGEST_QUERY: usize = 1_000;
 
-/// The last hit that can be reached by paging. A search that finds more is better narrowed.
+/// The last hit that paging can reach. A search with more hits should be narrowed.
 const FARTHEST: usize = 1_000;
 
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchInput {
-    /// The words. Every one must occur, in any order and case.
+    /// The words. Each must occur, in any order and case.
     pub(crate) query: String,
     /// Only in this session: its id, a part of it, its label, or @last.
     #[serde(default)]
     pub(crate) session: Option<String>,
-    /// Only in such sessions.
+    /// Only these sessions.
     #[serde(default)]
     pub(crate) which: Which,
     /// Which hits come first.
     #[serde(default)]
     pub(crate) rank: Ranked,
-    /// At most so many hits; 20, if absent.
+    /// The most hits; 20, if absent.
     #[serde(default)]
     pub(crate) limit: Option<Limit>,
-    /// Hits to pass over: the `next` of the page before.
+    /// Hits to skip: the `next` of the page before.
     #[serde(default)]
     pub(crate) offset: usize,
 }
@@ -41,10 +41,10 @@ pub(crate) struct SearchInput {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Ranked {
-    /// The newest.
+    /// The newest first.
     #[default]
     Newest,
-    /// The most relevant.
+    /// The most relevant first.
     Relevance,
 }
 
@@ -53,16 +53,16 @@ pub(crate) enum Ranked {
 pub(crate) struct SearchAnswer {
     /// The hits.
     hits: Vec<Shortened<SearchHit>>,
-    /// Lists of which only the front is here.
+    /// Lists with omitted entries.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
     /// The offset of the next page; absent, if this is the last one.
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<usize>,
-    /// Was more found than can be paged to? Other words, or fewer sessions, bring the rest.
+    /// Are there more hits than paging can reach? Other words or fewer sessions find them.
     #[serde(skip_serializing_if = "is_false")]
     too_many: bool,
-    /// New events that could not be searched, because the store can only be read.
+    /// New events that are not indexed, because the store is read-only.
     unsearched: u64,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
         return Err(Error::Arguments(why));
     }
     if !input.query.chars().any(char::is_alphanumeric) {
-        return Err(Error::Arguments("`query` holds no word to search for".to_owned()));
+        return Err(Error::Arguments("`query` contains no word".to_owned()));
     }
     let limit = Limit::of(input.limit);
     let wanted = input.offset.saturating_add(limit).saturating_add(1);
@@ -94,7 +94,7 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
         }
     };
     let (text, system) = (input.query, SystemPrompts::Skipped);
-    // One more than can be reached says whether there is more.
+    // One more than can be reached shows whether there are more.
     let search = Search { text, filter, rank, limit: wanted.min(FARTHEST + 1), system };
     let (mut hits, mut unsearched) = (Vec::new(), 0);
     for (store, well) in opened {
@@ -102,7 +102,7 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
         unsearched += found.unseen;
         hits.extend(found.hits.into_iter().map(|hit| (store.clone(), hit)));
     }
-    // Relevance means nothing across stores; the newest are the newest everywhere.
+    // Relevance cannot be compared across stores; time can.
     if rank == Rank::Newest {
         hits.sort_by_key(|(_, hit)| std::cmp::Reverse(hit.at));
     }
@@ -114,7 +114,7 @@ pub(crate) fn search_sessions(stores: &Stores, input: SearchInput) -> Result<Sea
             break;
         }
     }
-    // Stores give more than is asked for all together: only whoever is at the end is told.
+    // Several stores together return more than the limit; only the last page reports that.
     let too_many = next.is_none() && all > FARTHEST;
     let left_out = page.left_out("hits");
     Ok(SearchAnswer { hits: page.into_items(), left_out, next, too_many, unsearched })

@@ -1,4 +1,4 @@
-//! How sessions went and what they cost.
+//! Outcomes and costs of sessions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,21 +17,21 @@ use crate::stores::{Purpose, Stores};
 pub(crate) struct StatsInput {
     /// Only this session with its subagents: its id, a part of it, its label, or @last.
     session: Option<String>,
-    /// Only such sessions.
+    /// Only these sessions.
     which: Which,
 }
 
-/// How sessions went and what they cost.
+/// Outcomes and costs of sessions.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct StatsAnswer {
-    /// What was counted. Subagents' sessions count as well.
+    /// The statistics. Subagents' sessions count as well.
     statistics: Shortened<Statistics>,
-    /// Lists of which only the front is here; `which` asks for less at once.
+    /// Lists with omitted entries; use `which` to request less at once.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     left_out: Vec<LeftOut>,
 }
 
-/// Counts sessions.
+/// Computes the statistics.
 pub(crate) fn session_stats(stores: &Stores, input: StatsInput) -> Result<StatsAnswer> {
     let mut counted = stepwell::report::Statistics::default();
     let estimates = Estimates::new(&stores.workspace);

@@ -1,4 +1,4 @@
-//! Hostile input gets the error that the specification says, and never no answer.
+//! Hostile input always gets the error that the specification requires.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use stepwell_mcp::{Access, Options};
 
 use crate::test_env::{TestEnv, wire};
 
-/// How long an answer may take before it counts as none.
+/// An answer that takes longer counts as missing.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Raw {
@@ -49,19 +49,19 @@ impl Raw {
         self.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     }
 
-    /// A tool called in the old era.
+    /// Calls a tool in the older era.
     fn call(&mut self, id: u64, name: &str, arguments: &Value) -> Value {
         self.ask(&json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
             "params": {"name": name, "arguments": arguments}}))
     }
 }
 
-/// Runs a raw client on a thread of its own beside the server.
+/// Runs a raw client on its own thread beside the server.
 async fn raw(env: &TestEnv, options: Options, talk: impl FnOnce(&mut Raw) + Send + 'static) {
     let (ours, serving) = wire(env.server(options));
     let talked = tokio::task::spawn_blocking(move || talk(&mut Raw::new(ours)));
     talked.await.unwrap();
-    // The client is gone: so is the server.
+    // The client is gone, so the server ends.
     serving.await.unwrap().unwrap();
 }
 
@@ -91,7 +91,7 @@ async fn a_request_that_cannot_be_read_is_answered_under_its_id() {
 async fn what_is_no_message_is_refused_and_the_connection_goes_on() {
     let env = TestEnv::new();
     raw(&env, Options::default(), |client| {
-        // Before anything else: words that mean nothing yet.
+        // Messages before the first request have no meaning.
         client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         client.send(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#);
         client.send("");
@@ -167,7 +167,7 @@ async fn wrong_calls_get_their_error_and_no_store_is_made() {
         for (n, (tool, arguments)) in wrongs.iter().enumerate() {
             let answer = client.call(n as u64 + 10, tool, arguments);
             let is_search = arguments["query"].as_str().is_some_and(|it| it.contains("NEAR"));
-            // Whatever is typed is searched for, as words.
+            // A search accepts any words.
             assert_eq!(answer["result"]["isError"], json!(!is_search), "{tool} {answer}");
             assert!(answer.to_string().len() < 4_000, "{tool}");
         }
@@ -191,7 +191,7 @@ async fn five_megabytes_are_recorded_or_refused_and_never_hang() {
         assert_eq!(client.call(3, "checkpoint", &name)["result"]["isError"], true);
         let task = json!({"session": id, "description": long});
         assert_eq!(client.call(4, "add_task", &task)["result"]["isError"], true);
-        // Longer than any message: refused before it is kept.
+        // Longer than the limit: rejected before it is buffered.
         client.send(&format!(r#"{{"jsonrpc":"2.0","id":5,"x":"{}"}}"#, "y".repeat(25 << 20)));
         assert_eq!(code(&client.receive()), -32600);
         let after = client.call(6, "read_session", &json!({"session": id}));
@@ -257,7 +257,7 @@ async fn a_client_that_reads_nothing_and_goes_does_not_keep_the_server() {
             "clientInfo": {"name": "deaf", "version": "1"}}}),
         json!({"jsonrpc": "2.0", "method": "notifications/initialized"}),
     ];
-    // More answers than a socket holds.
+    // More answers than a socket buffers.
     let lists = (2..30).map(|id| json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"}));
     for message in asked.into_iter().chain(lists) {
         stream.write_all(format!("{message}\n").as_bytes()).unwrap();

@@ -1,4 +1,4 @@
-//! The MCP Inspector's command line, a client that others wrote, in both eras of the protocol.
+//! The MCP Inspector's command line, a third-party client, in both eras of the protocol.
 //!
 //! `./install-witnesses` installs it and a Node that runs it; `./check` runs it.
 
@@ -12,8 +12,8 @@ use crate::test_env::{SECRET, TestEnv};
 
 const SERVER: &str = env!("CARGO_BIN_EXE_stepwell-test-mcp-server");
 
-/// A real program that somebody installed and named in a variable. `./check` always has; a test
-/// that is run without says that it did nothing.
+/// An installed program that a variable names. `./check` always sets it; without it the test says
+/// that it was skipped.
 #[expect(clippy::disallowed_methods, reason = "whoever runs the tests says where it is")]
 #[expect(clippy::print_stderr, reason = "a test that does nothing says so")]
 fn program(variable: &str) -> Option<PathBuf> {
@@ -36,7 +36,7 @@ struct Inspector<'a> {
 }
 
 impl Inspector<'_> {
-    /// Asks the server for something, and reads what the Inspector prints.
+    /// Sends a request to the server, and parses the Inspector's output.
     fn ask(&self, arguments: &[&str]) -> Value {
         let mut command = Command::new(&self.node);
         let root = self.env.root();
@@ -72,7 +72,7 @@ fn inspected(era: &str) {
     for tool in READ_TOOLS {
         let asked = arguments(tool, &id, &waiting).to_string();
         let call = ["--method", "tools/call", "--tool-name", tool, "--tool-args-json", &asked];
-        // It lays what is answered beside the tool's schema.
+        // It validates the answer against the tool's schema.
         let answer = result(&inspector.ask(&call));
         assert!(answer["structuredContent"]["notice"].is_string(), "{tool}: {answer}");
         assert_ne!(answer["isError"], true, "{tool}: {answer}");

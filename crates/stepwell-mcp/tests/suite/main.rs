@@ -1,4 +1,4 @@
-//! The MCP server, from outside: the one test binary of the crate.
+//! The MCP server through its public API: the only test binary of the crate.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod hostile;

@@ -1,4 +1,4 @@
-//! Stepwell's own MCP client: what one agent's tools find in another agent's sessions.
+//! Stepwell's own MCP client: one agent's tools read another agent's sessions.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -36,7 +36,7 @@ async fn one_agents_tools_search_another_agents_sessions() {
         let name = format!("stepwell__{own}");
         servers.tools.iter().find(|tool| tool.spec().name == name).unwrap()
     };
-    // What only reads needs no leave.
+    // A read-only tool needs no approval.
     assert_eq!(tool("search_sessions").effect(), Effect::Pure);
     let found = tool("search_sessions").run(&json!({"query": "cookies"}), &place).await;
     assert_eq!(found.outcome, Outcome::Done, "{}", found.text);

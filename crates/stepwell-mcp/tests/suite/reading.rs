@@ -1,4 +1,4 @@
-//! Reading: every tool, in both eras, bounded, without secrets, framed as quoted.
+//! Reading: every tool in both eras, with limited size, without secrets, marked as quoted.
 
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ pub(crate) const READ_TOOLS: [&str; 9] = [
     "session_stats",
 ];
 
-/// What a tool that reads can be asked about a session that fixed the login and one that waits.
+/// A read tool's arguments about a session that fixed the login and one that waits.
 pub(crate) fn arguments(tool: &str, login: &SessionId, waiting: &SessionId) -> Value {
     match tool {
         "search_sessions" => json!({"query": "login"}),
@@ -60,7 +60,7 @@ async fn every_reading_tool_answers_in_both_eras_as_its_schema_says() {
     }
 }
 
-/// Where a schema gives one value several types.
+/// Places where a schema gives a value several types.
 fn several_types(schema: &Value, at: &str, found: &mut Vec<String>) {
     let fields = match schema {
         Value::Object(fields) => fields,
@@ -417,7 +417,7 @@ async fn a_workspace_without_a_store_answers_that_there_is_nothing() {
     assert_eq!(client.answer("search_sessions", json!({"query": "x"})).await["hits"], json!([]));
     let none = client.refusal("read_session", json!({"session": "@last"})).await;
     assert!(none.contains("no store"), "{none}");
-    // One that is made later is found, by the same server.
+    // The same server finds a session that is created later.
     let id = env.login();
     client.answer("read_session", json!({"session": id})).await;
 }
@@ -444,7 +444,7 @@ async fn a_search_shows_no_part_of_a_key_that_was_stored_as_it_came() {
     let session = well.create(well.draft("an import")).unwrap();
     let lines = ["Qk7zB3w".repeat(9), "Qk7zB3w".repeat(9), "Qk7zB3w".repeat(9)].join("\n");
     let key = format!("-----BEGIN PRIVATE KEY-----\n{lines}\n-----END PRIVATE KEY-----");
-    // Through the well it would be redacted.
+    // `Stepwell` would redact it.
     let append = stepwell::store::Append {
         session: session.id().clone(),
         epoch: Some(session.lease().epoch),
@@ -458,7 +458,7 @@ async fn a_search_shows_no_part_of_a_key_that_was_stored_as_it_came() {
         let (hit, text) = (&found["hits"][0], found["hits"][0]["text"].as_str().unwrap());
         assert!(text.contains("[redacted:private-key] rollback"), "{hit}");
         assert!(!found.to_string().contains("Qk7zB3w"), "{found}");
-        // The words are marked where they are in the text that is shown.
+        // The marks fit the text in the answer.
         let marks = hit["matches"].as_array().unwrap().iter();
         let place = |at: &Value| usize::try_from(at.as_u64().unwrap()).unwrap();
         let marked: Vec<&str> = marks.map(|it| &text[place(&it[0])..place(&it[1])]).collect();

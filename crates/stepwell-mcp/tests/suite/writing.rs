@@ -1,4 +1,5 @@
-//! Writing: only what the user allowed, only an agent's own sessions, never an answer to a gate.
+//! Writing: only what the user allowed, only an agent's own sessions, never an answer to a
+//! question.
 
 use rmcp::model::ErrorCode;
 use rmcp::service::ServiceError;
@@ -84,7 +85,7 @@ async fn an_agent_that_nobody_records_becomes_durable() {
     assert_eq!(client.answer("finish_session", done.clone()).await["phase"], "completed");
     client.answer("finish_session", done).await;
     let other = client.refusal("finish_session", json!({"session": id, "outcome": "failed"})).await;
-    assert!(other.contains("ended before, as completed"), "{other}");
+    assert!(other.contains("already ended, as completed"), "{other}");
     let late = json!({"session": id, "messages": [{"role": "user", "text": "more"}]});
     assert!(client.refusal("record_step", late).await.contains("final"));
     let head = look(&env, &id);
@@ -133,13 +134,13 @@ async fn what_the_user_allowed_does_not_count_in_a_fork_that_an_agent_made() {
         let always = Permission { rule: "write_file".to_owned(), allow: true, who: Some(who) };
         (session.append(always).unwrap(), well.weigh(&id).unwrap())
     };
-    assert_eq!(parent.mode(Mode::ConfirmSensitive, None), Mode::Yolo);
+    assert_eq!(parent.mode(Mode::ConfirmSensitive), Mode::Yolo);
     assert!(!parent.ignored.contains(&allowed));
     let client = env.client(allowing(&[Access::Manage])).await;
     let forked = client.answer("fork", json!({"session": id})).await;
     let fork: stepwell::SessionId = forked["id"].as_str().unwrap().parse().unwrap();
     let weighed = env.well().weigh(&fork).unwrap();
-    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive), Mode::ConfirmSensitive);
     assert!(weighed.ignored.contains(&allowed), "{weighed:?}");
 }
 

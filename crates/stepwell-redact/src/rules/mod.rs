@@ -1,9 +1,8 @@
-//! The rules: what secrets look like.
+//! The rules: how secrets look.
 //!
-//! A rule has keywords and an expression. The expression is tried where one of the keywords
-//! stands, and nowhere else, so that a text without keywords costs one search for all of them.
-//! No expression asks for anything behind the secret: a secret at the end of a text that was cut off
-//! is found, too.
+//! A rule has keywords and an expression. The expression is only tried at a keyword, so a text
+//! without keywords costs a single search. No expression looks at the text after the secret, so
+//! truncated texts are covered, too.
 
 mod shapes;
 mod words;
@@ -18,66 +17,67 @@ use regex::{Regex, RegexBuilder};
 use regex_automata::hybrid::dfa::{Cache, DFA};
 use regex_automata::{Anchored, Input};
 
-/// Room for one compiled rule. The largest takes a tenth of it.
+/// The size limit of a compiled rule. The largest needs a tenth of it.
 const COMPILED_BYTES: usize = 16 << 20;
 
 /// A kind of secret.
 pub(super) struct Rule {
-    /// Its name, which replaces the secret.
+    /// Its name, which appears in the placeholder.
     pub(super) name: &'static str,
-    /// Every match begins with one of these, in upper or lower case, or with one of them in base64. The
-    /// expression decides about the case.
+    /// Every match begins with one of these, in any case, or with its base64 form. The expression
+    /// checks the case.
     pub(super) keywords: &'static [&'static str],
-    /// What has to stand in front of the keyword.
+    /// The required text before the keyword.
     pub(super) before: Before,
-    /// How far a match can go.
+    /// How far a match can extend.
     pub(super) reach: Reach,
-    /// The expression, with a group around each place where the secret can be.
+    /// The expression, with a group around each possible place of the secret.
     pub(super) pattern: &'static str,
-    /// What the expression's groups hold, in order.
+    /// The kind of each group, in order.
     pub(super) values: &'static [Value],
 }
 
-/// What has to stand in front of a keyword. Expressions cannot look back, so this is code.
+/// The required text before a keyword. It is checked in code, because the expressions cannot look
+/// back.
 #[derive(Clone, Copy)]
 pub(super) enum Before {
     /// Anything.
     Anything,
     /// The keyword begins a word.
     Word,
-    /// The same, or it stands within a word and what follows it looks like chance.
+    /// The same, or the keyword is inside a word and random text follows.
     Prefix,
-    /// A letter or a digit: the keyword ends a name, as in `db_pass`.
+    /// A letter or digit: the keyword ends a name, as in `db_pass`.
     Name,
-    /// A capital or a digit: the keyword ends the name of a variable, as in `GITHUB_TOKEN`.
+    /// A capital or digit: the keyword ends a variable's name, as in `GITHUB_TOKEN`.
     Variable,
-    /// The keyword is a parameter of an address.
+    /// The keyword is a URL parameter.
     Parameter,
-    /// Any number of such bytes. The match begins with them.
+    /// Any number of such bytes, which belong to the match.
     Run(fn(u8) -> bool),
 }
 
-/// How far a match can go.
+/// How far a match can extend.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reach {
     /// To the end of the text.
     Text,
-    /// Its flag is in the same command of a shell as the keyword, which is the program.
+    /// The flag is in the same shell command as the keyword, which is the program.
     Command,
 }
 
-/// How sure it is that a group holds a secret.
+/// How certain it is that a group is a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
-    /// It is what an earlier redaction left.
+    /// An earlier placeholder.
     Placeholder,
-    /// Its shape says so, or the words in front of it leave no doubt.
+    /// Certain, by its shape or by the words in front of it.
     Certain,
-    /// The words in front of it leave no doubt, unless it names the place where the secret is.
+    /// Certain by the words in front of it, unless it refers to a secret elsewhere.
     Named,
-    /// It is a user's name and a password in base64, if it can be decoded.
+    /// A user name and password in base64, if it can be decoded.
     Login,
-    /// It is another secret in base64, if what is decoded holds one.
+    /// Another secret in base64, if the decoded text contains one.
     Encoded,
     /// Only the words in front of it say so, and it is quoted.
     Quoted,
@@ -85,12 +85,12 @@ pub(super) enum Value {
     Short,
     /// Only the words in front of it say so.
     Bare,
-    /// Only a word in front of it says so that is as usual in code: it has to look random.
+    /// Only a word that is common in code says so, so the value must look random.
     Weak,
 }
 
 impl Value {
-    /// Does it take no judgement of the value's looks?
+    /// Is it a secret whatever the value looks like?
     pub(super) const fn is_sure(self) -> bool {
         match self {
             Self::Placeholder | Self::Certain | Self::Named | Self::Login | Self::Encoded => true,
@@ -99,7 +99,7 @@ impl Value {
     }
 }
 
-/// A rule for secrets that are known by their shape.
+/// A rule for secrets that are recognised by their shape.
 const fn certain(
     name: &'static str,
     keywords: &'static [&'static str],
@@ -109,7 +109,7 @@ const fn certain(
     Rule { name, keywords, before, reach, pattern, values: &[Value::Certain] }
 }
 
-/// The same, where the keyword is too short to be looked for within words.
+/// The same, with a keyword too short to search inside words.
 const fn word(
     name: &'static str,
     keywords: &'static [&'static str],
@@ -118,7 +118,7 @@ const fn word(
     Rule { before: Before::Word, ..certain(name, keywords, pattern) }
 }
 
-/// The same, where the keyword has a sign that sets it apart from the word it may stand in.
+/// The same, with a keyword that is distinct even inside a word.
 const fn prefix(
     name: &'static str,
     keywords: &'static [&'static str],
@@ -127,13 +127,13 @@ const fn prefix(
     Rule { before: Before::Prefix, ..certain(name, keywords, pattern) }
 }
 
-/// Does a keyword say by itself what follows it?
+/// Does the keyword alone identify what follows it?
 pub(super) fn is_telling(keyword: &str) -> bool {
     keyword.len() >= 4 || keyword.bytes().any(|byte| byte.is_ascii_punctuation())
 }
 
 impl Rule {
-    /// Is all of a match the secret, so that its front tells what was cut off?
+    /// Is the whole match the secret, so that its beginning identifies a truncated one?
     fn is_shape(&self) -> bool {
         self.values == [Value::Certain]
             && self.pattern.starts_with('(')
@@ -141,7 +141,7 @@ impl Rule {
             && !matches!(self.before, Before::Run(_))
     }
 
-    /// The expression, compiled for a text that begins where the rule is tried.
+    /// The compiled expression, anchored at the beginning.
     fn compile(&self) -> Regex {
         RegexBuilder::new(&format!("^(?:{})", self.pattern))
             .size_limit(COMPILED_BYTES)
@@ -150,10 +150,10 @@ impl Rule {
     }
 }
 
-/// A rule with its expression, which is compiled when a text first holds one of its keywords.
+/// A rule whose expression is compiled at first use.
 pub(super) struct Compiled {
     pub(super) rule: &'static Rule,
-    /// The rule's keywords, as a text has them.
+    /// The rule's keywords as they occur in texts.
     pub(super) keywords: Vec<Cow<'static, str>>,
     regex: OnceLock<Regex>,
     front: OnceLock<Front>,
@@ -168,8 +168,7 @@ impl Compiled {
         Self { rule, keywords, regex: OnceLock::new(), front: OnceLock::new() }
     }
 
-    /// How long the front of a text is that goes on to a match if more follows: a secret that was
-    /// cut off.
+    /// The length of a text's beginning that could become a match: a truncated secret.
     pub(super) fn front(&self, text: &str) -> usize {
         match self.rule.is_shape() {
             true => self.front.get_or_init(|| Front::of(self.rule)).len(text),
@@ -182,7 +181,8 @@ impl Compiled {
     }
 }
 
-/// A rule's expression as an automaton, which tells after each byte whether a match is still possible.
+/// A rule's expression as an automaton that reports after each byte whether a match is still
+/// possible.
 struct Front {
     automaton: DFA,
     cache: Mutex<Cache>,
@@ -211,16 +211,16 @@ impl Front {
     }
 }
 
-/// What every secret that has a front of its own begins with in base64.
+/// The base64 forms of the prefixes of secrets.
 fn encoded_fronts(rule: &Rule) -> Vec<Cow<'static, str>> {
-    /// A shorter front begins too many words.
+    /// A shorter prefix occurs in too many words.
     const SHORTEST: usize = 3;
     let begins = |it: &&Rule| matches!(it.before, Before::Anything | Before::Word | Before::Prefix);
     let shapes = shapes::RULES.iter().filter(begins).filter(|it| it.values == [Value::Certain]);
     let fronts = shapes.chain([rule]).flat_map(|it| it.keywords);
     let fronts = fronts.filter(|it| it.len() >= SHORTEST).map(|front| {
         let mut encoded = STANDARD_NO_PAD.encode(front);
-        // The last character also says what follows the front.
+        // The last character also depends on the text after the prefix.
         encoded.truncate(front.len() * 8 / 6);
         encoded
     });
@@ -230,7 +230,7 @@ fn encoded_fronts(rule: &Rule) -> Vec<Cow<'static, str>> {
     fronts
 }
 
-/// All rules, in order: of two that find the same secret the first one names it.
+/// All rules, in order of precedence.
 pub(super) fn rules() -> &'static [Compiled] {
     static ALL: LazyLock<Vec<Compiled>> = LazyLock::new(|| {
         let all = shapes::RULES.iter().chain(words::RULES);
@@ -251,8 +251,8 @@ mod tests {
         }
     }
 
-    /// [`crate::arguments`] relies on it: what is written as `key="value` has no keyword that
-    /// neither the key nor the value has.
+    /// [`crate::arguments`] relies on this: `key="value` contains no keyword that is in neither the
+    /// key nor the value.
     #[test]
     fn no_keyword_goes_from_a_name_over_to_a_quoted_value() {
         for Compiled { rule, .. } in rules() {

@@ -1,4 +1,4 @@
-//! Secrets that are known by their own shape, by what their vendors document.
+//! Rules for secrets with a documented shape.
 
 use super::{Before, Rule, Value, certain, prefix, word};
 
@@ -9,15 +9,15 @@ pub(super) const RULES: &[Rule] = &[
         concat!(
             r"(-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----(?:[^-]|-{1,4}[^-])*?",
             r"-----END [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
-            // Cut off at its end.
+            // Truncated at its end.
             r"|-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----",
             r"(?:(?:\s|\\+[nr])*(?:Proc-Type|DEK-Info|Version|Comment):[^\r\n\\]*)*",
             r"(?:(?:\s|\\+[nr])*[A-Za-z0-9+/=]{20,})*",
-            // The last line, which is no word.
+            // The last line, unless it is a word.
             r"(?:(?:\s|\\+[nr])*[A-Za-z0-9+/][a-z]*[A-Z0-9+/][A-Za-z0-9+/]*={0,2})?)",
         ),
     ),
-    // Cut off at its beginning.
+    // Truncated at its beginning.
     Rule {
         before: Before::Run(is_of_key_lines),
         ..certain(
@@ -83,7 +83,7 @@ pub(super) const RULES: &[Rule] = &[
         r"(sk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,})",
     ),
     prefix("openai-key", &["sk-"], r"(sk-[A-Za-z0-9]{20,}[A-Za-z0-9_-]*)"),
-    // Keys of other providers of models.
+    // Keys of other model providers.
     prefix("groq-key", &["gsk_"], r"(gsk_[A-Za-z0-9]{40,})"),
     prefix("xai-key", &["xai-"], r"(xai-[A-Za-z0-9]{60,})"),
     prefix("perplexity-key", &["pplx-"], r"(pplx-[A-Za-z0-9]{40,})"),
@@ -120,7 +120,7 @@ pub(super) const RULES: &[Rule] = &[
         r"(fm(?:1[ar]?|2)_[A-Za-z0-9+/=_-]{40,}|fo1_[A-Za-z0-9_-]{40,})",
     ),
     word("nuget-key", &["oy2"], r"(oy2[a-z0-9]{43})"),
-    // Messages to telephones: the key of a server, and the address of one telephone.
+    // Push messages: a server's key, and the address of a device.
     Rule {
         before: Before::Run(is_of_base64_url),
         ..certain(
@@ -133,7 +133,7 @@ pub(super) const RULES: &[Rule] = &[
         before: Before::Run(|byte| byte.is_ascii_hexdigit()),
         ..certain("mailchimp-key", &["-us"], r"[0-9A-Fa-f]*?([0-9a-f]{32}-us[0-9]{1,2})")
     },
-    // A private key of Bitcoin, as wallets import and export it.
+    // A Bitcoin private key in wallet format.
     word(
         "bitcoin-key",
         &["5H", "5J", "5K", "Kw", "Kx", "Ky", "Kz", "L1", "L2", "L3", "L4", "L5"],
@@ -168,7 +168,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
     word(
         "discord-token",
-        // The number of a bot in base64: the first three digits begin with one of these.
+        // A bot's id in base64: its first three digits begin with one of these.
         &[
             "MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk", //
             "MjA", "MjE", "MjI", "MjM", "MjQ", "MjU", "MjY", "Mjc", "Mjg", "Mjk", //
@@ -216,11 +216,11 @@ pub(super) const RULES: &[Rule] = &[
         ..certain(
             "jwt",
             &[".eyJ"],
-            // The signature may be cut off.
+            // The signature may be truncated.
             r"[A-Za-z0-9_-]*?(eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{5,}(?:\.[A-Za-z0-9_-]*)?)",
         )
     },
-    // One of the above in base64. These are fronts as they are before that, besides those of the other rules.
+    // One of the above in base64. These are further prefixes before encoding.
     Rule {
         values: &[Value::Encoded],
         ..word(
@@ -231,7 +231,7 @@ pub(super) const RULES: &[Rule] = &[
     },
 ];
 
-/// Is it a byte of a key's lines, or of their ends?
+/// Can this byte be in a key's lines or line ends?
 const fn is_of_key_lines(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'\r' | b'\n' | b'\\')
 }

@@ -1,50 +1,50 @@
-//! Secrets that are known by the words in front of them.
+//! Rules for secrets that are recognised by the words in front of them.
 
 use super::{Before, Reach, Rule, Value, certain, word};
 
-/// What stands between a name and its value: the name's closing quote, and a sign.
+/// The text between a name and its value: the name's closing quote, and a sign.
 macro_rules! assigned {
     () => {
         r#"(?:\\{0,3}["'])?[ \t]*(?:=>|:=|=|:)[ \t]*"#
     };
 }
 
-/// A quote in front of a value. It is escaped where the text is part of another one.
+/// A quote in front of a value, escaped if the text is embedded.
 macro_rules! quote {
     () => {
         r#"\\{0,3}["'`]"#
     };
 }
 
-/// The same, where a value may stand without quotes, too.
+/// The same, for values that may be unquoted.
 macro_rules! maybe_quote {
     () => {
         r#"(?:\\{0,3}["'])?"#
     };
 }
 
-/// An argument of a command. One that begins with a dash is a flag.
+/// An argument of a command. One with a leading dash is a flag.
 macro_rules! argument {
     () => {
         r#"([^\s"'$<>\\-][^\s"'$<>\\]{5,})"#
     };
 }
 
-/// Options of `htpasswd`, and the number that belongs to one of them.
+/// Options of `htpasswd`, one of which takes a number.
 macro_rules! htpasswd_flags {
     () => {
         r"(?:[ \t]+(?:-[A-Za-z]+|[0-9]{1,2}))*"
     };
 }
 
-/// A word of a command that is no option.
+/// A word of a command that is not an option.
 macro_rules! operand {
     () => {
         r#"[ \t]+(?:"[^"\n]*"|'[^'\n]*'|[^\s"'-][^\s]*)"#
     };
 }
 
-/// Names that say that their values are secret, in files of any kind.
+/// Names of secret values in files of any kind.
 const NAMES: &[&str] = &[
     "password",
     "passwd",
@@ -125,7 +125,7 @@ pub(super) const RULES: &[Rule] = &[
         ),
     ),
     word("okta-token", &["ssws"], r"SSWS(?:[ \t+]|%20|\\t)+([A-Za-z0-9_-]{30,})"),
-    // The same without its header, and what browsers send in its place.
+    // The same without its header, and what browsers send instead.
     Rule {
         values: &[Value::Weak],
         ..word("authorization", &["bearer"], r"(?i-u:bearer)[ \t]+([A-Za-z0-9+/=._~-]{16,})")
@@ -142,7 +142,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // A user's name and password for a program that fetches.
+    // A user name and password for a download program.
     Rule {
         reach: Reach::Command,
         ..word(
@@ -156,7 +156,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // The same behind other flags: `curl -sSu`.
+    // The same after other flags: `curl -sSu`.
     Rule {
         reach: Reach::Command,
         ..word(
@@ -178,14 +178,14 @@ pub(super) const RULES: &[Rule] = &[
                 r"[ \t]--(?:http-|ftp-|proxy-)?password[ \t=]",
                 maybe_quote!(),
                 r#"([^\s"'$<>\\-][^\s"'$<>\\]{7,})"#,
-                // A token or a key, as `--token VALUE`.
+                // A token or key such as `--token VALUE`.
                 r"|[ \t]--(?:[a-z]+-)?(?:token|api-?key|secret|secret-key|access-key)[ \t=]",
                 maybe_quote!(),
                 r#"([^\s"'$<>\\-][^\s"'$<>\\]{7,})"#,
             ),
         )
     },
-    // Logging in to a registry.
+    // Registry logins.
     Rule {
         reach: Reach::Command,
         values: &[Value::Bare],
@@ -203,7 +203,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // Clients of databases, and of another machine's shell.
+    // Clients of databases and remote shells.
     Rule {
         reach: Reach::Command,
         values: &[Value::Bare],
@@ -231,7 +231,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // A password for `.htpasswd`, behind the user's name, and behind the file unless it is printed.
+    // A password for `.htpasswd`, after the user name, and after the file unless it is printed.
     Rule {
         reach: Reach::Command,
         values: &[Value::Named, Value::Named],
@@ -264,7 +264,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // A password or a key for a server of packages.
+    // A password or key of a package server.
     Rule {
         reach: Reach::Command,
         values: &[Value::Bare],
@@ -282,7 +282,7 @@ pub(super) const RULES: &[Rule] = &[
         values: &[Value::Named],
         ..certain("url-password", &["://"], r#"://[^\s/:@\[\]"'<>]{0,100}:([^\s/@\[\]"'<>]{3,})@"#)
     },
-    // A token as a user's name, or among an address's parameters.
+    // A token as a user name, or in URL parameters.
     Rule {
         values: &[Value::Weak],
         ..certain("url-token", &["://"], r"://([A-Za-z0-9_.~-]{20,})@")
@@ -320,13 +320,14 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // What `.netrc` says, on one line or on several.
+    // Entries of `.netrc`, on one or several lines.
     word(
         "netrc-password",
         &["login"],
         r"login[ \t\r\n]+[^\s]{1,100}[ \t\r\n]+password[ \t]+([^\s]{4,})",
     ),
-    // What `.pgpass` says: host, port, database, user, password. Any field but the last may be `*`.
+    // Entries of `.pgpass`: host, port, database, user, password. Any field but the last may be
+    // `*`.
     Rule {
         values: &[Value::Named],
         ..certain(
@@ -348,12 +349,12 @@ pub(super) const RULES: &[Rule] = &[
             &[":*:"],
             concat!(
                 r":\*:(?:\*|[A-Za-z_][A-Za-z0-9_-]{0,62}):(?:\*|[A-Za-z_][A-Za-z0-9_.@-]{0,62}):",
-                // A part of an address of IPv6 has up to 4 digits.
+                // A part of an IPv6 address has up to 4 digits.
                 r"((?:[^\s:*\\]|\\[:\\]){5,})",
             ),
         )
     },
-    // What `config.json` of Docker says.
+    // Docker's `config.json`.
     Rule {
         values: &[Value::Login],
         ..word(
@@ -368,13 +369,13 @@ pub(super) const RULES: &[Rule] = &[
         concat!(
             "client-key-data",
             assigned!(),
-            // It may begin on the next line.
+            // The value may begin on the next line.
             r"(?:[|>][+-]?[ \t]*(?:\r?\n|\\n)[ \t]*)?",
             maybe_quote!(),
             r"([A-Za-z0-9+/]{40,}={0,2})",
         ),
     ),
-    // What `wp-config.php` says: passwords, and random texts of any characters.
+    // `wp-config.php`: passwords, and random texts of any characters.
     Rule {
         values: &[Value::Named, Value::Short, Value::Quoted],
         ..word(
@@ -407,7 +408,7 @@ pub(super) const RULES: &[Rule] = &[
             r#"([^"'\\\r\n]{32,})"#,
         ),
     ),
-    // What `NuGet.config` says.
+    // `NuGet.config`.
     Rule {
         values: &[Value::Named],
         ..certain(
@@ -439,7 +440,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // A short password. Code has as short names, but not with digits in quotes.
+    // A short password. Code has similar short names, but not with quoted digits.
     Rule {
         values: &[Value::Short],
         ..certain(
@@ -453,7 +454,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // The same word alone is also a verb and a folder.
+    // The word alone is also a verb and a folder.
     Rule {
         values: &[Value::Short],
         ..word(
@@ -497,7 +498,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // What `.npmrc` and connection strings say.
+    // `.npmrc` and connection strings.
     Rule {
         values: &[Value::Bare],
         ..word(
@@ -510,8 +511,8 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // A variable of a container, of fish and of Windows: `ENV NPM_TOKEN VALUE`,
-    // `set -gx NPM_TOKEN VALUE`, `setx NPM_TOKEN VALUE`.
+    // A variable in a container file, in fish or on Windows: `ENV NPM_TOKEN VALUE`, `set -gx
+    // NPM_TOKEN VALUE`, `setx NPM_TOKEN VALUE`.
     Rule {
         values: &[Value::Bare],
         ..word(
@@ -525,7 +526,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // What Maven's settings say.
+    // Maven's settings.
     Rule {
         values: &[Value::Quoted],
         ..certain(
@@ -546,7 +547,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // Variables whose names say it less surely.
+    // Variables with less certain names.
     Rule {
         before: Before::Variable,
         values: &[Value::Weak, Value::Weak],
@@ -560,7 +561,7 @@ pub(super) const RULES: &[Rule] = &[
             ),
         )
     },
-    // A word that tests print, too, but not so.
+    // A word that tests also print, but in another form.
     Rule {
         values: &[Value::Quoted, Value::Bare],
         ..word(

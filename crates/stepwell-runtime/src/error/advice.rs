@@ -48,24 +48,21 @@ impl Error {
         match self {
             Self::Refused { kind, .. } => *kind,
             Self::Workspace(error) => ErrorKind::Workspace(error.kind()),
-            Self::Store(error)
-            | Self::RunsElsewhere(error)
-            | Self::Agent(stepwell_agent::Error::Store(error))
-            | Self::Flow(stepwell_flow::Error::Store(error))
-            | Self::Files(stepwell_files::Error::Store(error)) => ErrorKind::Store(error.kind()),
+            Self::Store(error) | Self::RunsElsewhere(error) => ErrorKind::Store(error.kind()),
             Self::Files(stepwell_files::Error::HalfMoved { .. }) | Self::Unsaved { .. } => {
                 ErrorKind::Unsaved
             }
-            Self::Flow(_) | Self::Finished { .. } | Self::NoGate { .. } => ErrorKind::Config,
+            Self::Files(error) => of_part(error.kind(), ErrorKind::Invalid),
+            Self::Agent(error) => of_part(error.kind(), ErrorKind::Invalid),
+            Self::Flow(error) => of_part(error.kind(), ErrorKind::Config),
+            Self::Finished { .. } | Self::NoGate { .. } => ErrorKind::Config,
             Self::BadAnswer { .. } => ErrorKind::Usage,
             Self::NotWaiting { elsewhere: true, .. } | Self::AnsweredBefore { .. } => {
                 ErrorKind::Busy
             }
             Self::Interrupted => ErrorKind::Interrupted,
             Self::OfAgent { error, .. } | Self::Broken { error, .. } => error.kind(),
-            Self::Agent(_)
-            | Self::Files(_)
-            | Self::Thread(_)
+            Self::Thread(_)
             | Self::OnlyPeople { .. }
             | Self::NotWaiting { .. }
             | Self::AnswerRefused { .. }
@@ -121,8 +118,20 @@ impl Error {
     pub fn holder(&self) -> Option<&Owner> {
         match self {
             Self::Store(stepwell::Error::Held { holder, .. })
+            | Self::Workspace(stepwell_workspace::Error::Store(stepwell::Error::Held {
+                holder,
+                ..
+            }))
             | Self::RunsElsewhere(stepwell::Error::Held { holder, .. }) => Some(holder),
             _ => None,
         }
+    }
+}
+
+/// The kind of an error of a crate below, whose own refusals are of the kind `refused`.
+const fn of_part(kind: stepwell::ErrorKind, refused: ErrorKind) -> ErrorKind {
+    match kind {
+        stepwell::ErrorKind::Invalid => refused,
+        kind => ErrorKind::Store(kind),
     }
 }

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use stepwell::Remedy;
+use stepwell::log::Redactor;
 use stepwell::model::Usage;
 use stepwell_agent::agent::Agent;
 use stepwell_agent::permission::Mode;
 use stepwell_agent::provider::remote::Sampling;
 use stepwell_agent::provider::retry::Patience;
-use stepwell_agent::redact::Redactor;
 use stepwell_agent::run::Setup;
 use stepwell_agent::selection::select;
 use stepwell_agent::tool::{self, Tool, ToolEnv};

@@ -1,16 +1,16 @@
 //! Answers to a flow's questions.
 
 use stepwell::log::Head;
+use stepwell::log::Redactor;
 use stepwell::model::{Answer, Gate, GateAnswered, Time, Who};
 use stepwell::work::Gates;
 use stepwell::{Remedy, SessionId, Stepwell};
-use stepwell_agent::redact::Redactor;
 use stepwell_flow::Memo;
 use stepwell_flow::spec::Spec;
 
 use super::agents;
 use super::change::Current;
-use super::settings::place_of;
+use super::settings::spec_path;
 use super::stored::{read, settled_spec};
 use crate::error::{Error, Result};
 use crate::gate_answer::{Fitting, answered_before};
@@ -49,7 +49,7 @@ fn answer_that_fits(
         let elsewhere = well.info(&session)?.held.is_some();
         return Err(Error::NotWaiting { session, elsewhere });
     }
-    let path = place_of("spec", &well.weigh(&head.id)?, head);
+    let path = spec_path(&well.weigh(&head.id)?);
     let current = Current { path, wanted: flow.use_current_spec };
     let (spec, ..) = settled_spec(&history, head, &current, runtime)?;
     let redactor = agents::redactor(&spec, runtime)?;

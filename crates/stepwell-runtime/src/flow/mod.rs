@@ -13,7 +13,6 @@ mod stored;
 mod tools;
 mod variables;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use stepwell_workspace::ownership;
 
@@ -38,7 +37,7 @@ use crate::thread::{Job, spawn};
 use agents::{Crew, Hiring};
 use budget::{check_budget, cost_limit};
 use run::FlowRun;
-use settings::{FLOW, output, remembered};
+use settings::{output, remembered};
 
 pub use crate::gate_answer::is_permission;
 pub(crate) use answers::fitting_answer;
@@ -146,19 +145,18 @@ fn begin(
         created.project = Survey::of(&runtime.workspace().place.root).project();
     }
     let folder = output(&request.flow, None, runtime);
-    let mut kept = serde_json::json!({ "output": folder.display().to_string() });
     // A spec that was made for a goal lies in no file.
-    if !request.path.as_os_str().is_empty() {
-        let at = std::path::absolute(&request.path).unwrap_or_else(|_| request.path.clone());
-        kept["spec"] = at.display().to_string().into();
-    }
-    let word = |key: &str| kept.get(key).and_then(Value::as_str).map(str::to_owned);
-    let given = FlowSettings { spec: stored.digest(), path: word("spec"), output: word("output") };
-    let metadata = BTreeMap::from([(FLOW.to_owned(), kept)]);
+    let path = Some(&request.path).filter(|path| !path.as_os_str().is_empty());
+    let path = path.map(|path| std::path::absolute(path).unwrap_or_else(|_| path.clone()));
+    let given = FlowSettings {
+        spec: stored.digest(),
+        path: path.map(|path| path.display().to_string()),
+        output: Some(folder.display().to_string()),
+    };
     let tag = spec.tags.iter().cloned().collect();
     let mut events: Vec<NewEvent> = vec![
         remembered(&request.options, given, runtime.who()).into(),
-        Edited { metadata, tag, ..Edited::default() }.into(),
+        Edited { tag, ..Edited::default() }.into(),
     ];
     // The files that a spec was read from may change: what was read is what counts.
     if !stored.files.is_empty() {

@@ -6,7 +6,7 @@ use stepwell_flow::template::Scope;
 use stepwell_flow::{DryRun, Upcoming, next_nodes};
 
 use super::change::Current;
-use super::settings::place_of;
+use super::settings::spec_path;
 use super::stored::{read, settled_spec};
 use super::{agents, variables};
 use crate::error::{Error, Result};
@@ -36,7 +36,7 @@ impl Runtime {
         let session = well.lock(id).map_err(Error::of_lock)?;
         let head = session.info()?.head;
         let history = read(&well, &head)?;
-        let path = place_of("spec", &well.weigh(id)?, &head);
+        let path = spec_path(&well.weigh(id)?);
         let current = Current { path, wanted: flow.use_current_spec };
         let (spec, ..) = settled_spec(&history, &head, &current, self)?;
         let redactor = agents::redactor(&spec, self)?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use stepwell::log::Head;
-use stepwell::model::{Digest, Edited, FlowSettings, GateAnswered, Node, NodeState, Time, Who};
+use stepwell::model::{Digest, FlowSettings, GateAnswered, Node, NodeState, Time, Who};
 use stepwell::store::Span;
 use stepwell::trust::Weighed;
 use stepwell::{NewEvent, Remedy, Seq, Session, Stepwell};
@@ -18,7 +18,7 @@ use super::answers::Answering;
 use super::budget::{below, check_budget, cost_limit};
 use super::change::{self, Current};
 use super::run::FlowRun;
-use super::settings::{FLOW, place_of, remembered};
+use super::settings::{chosen, remembered, spec_path};
 use super::stored::{read, refuse_finished, settled_spec};
 use super::variables::{Revealing, revealed};
 use crate::error::{Error, ErrorKind, Result};
@@ -60,10 +60,10 @@ impl FlowWork {
         let history = read(well, head)?;
         let prior = Prior { head, weighed: well.weigh(&head.id)? };
         refuse_others_spec(&history, &prior.weighed, request)?;
-        let path = place_of("spec", &prior.weighed, head);
+        let path = spec_path(&prior.weighed);
         let current = Current { path: path.clone(), wanted: request.flow.use_current_spec };
         let (spec, accepted, stored) = settled_spec(&history, head, &current, runtime)?;
-        let output = place_of("output", &prior.weighed, head);
+        let output = chosen(&prior.weighed).and_then(|it| it.output.clone());
         let of = Of { session: Some(&prior), trust: request.trust };
         let hiring = Hiring::new(&spec, &request.options, of, runtime)?;
         let model = request.options.model.clone();
@@ -129,19 +129,13 @@ impl FlowWork {
         &mut self,
         request: &ResumeRequest,
         session: &Session,
-        well: &Stepwell,
-        head: &Head,
     ) -> Result<()> {
         if let Some(crew) = &self.crew {
             check_budget(&self.spec, &request.options, crew)?;
         }
         session.mark_running()?;
-        let mut metadata = BTreeMap::new();
         if let Some(output) = request.flow.output.as_ref() {
             let output = std::path::absolute(output).unwrap_or(output.clone());
-            let mut kept = head.metadata.get(FLOW).cloned().unwrap_or_default();
-            kept["output"] = output.display().to_string().into();
-            metadata.insert(FLOW.to_owned(), kept);
             self.output = Some(output.display().to_string());
         }
         let RunOptions { mode, model, budget_total, .. } = &request.options;
@@ -156,9 +150,6 @@ impl FlowWork {
             session.append(remembered(&request.options, flow, self.who.clone()))?;
         } else {
             session.sign_run()?;
-        }
-        if !metadata.is_empty() {
-            well.edit(session.id(), Edited { metadata, ..Edited::default() })?;
         }
         if let Some((stored, anew)) = self.accepted.take() {
             let mut events: Vec<NewEvent> = vec![stored.checkpoint().into()];

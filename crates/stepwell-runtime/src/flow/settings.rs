@@ -1,18 +1,12 @@
-//! What a flow's session remembers of what was asked for: its settings, where its spec is, and where
-//! its artifacts go.
+//! The settings of a flow: what was asked for, where its spec is, and where its artifacts go.
 
 use std::path::PathBuf;
 
-use stepwell::log::Head;
 use stepwell::model::{FlowSettings, Settings, Who};
 use stepwell::trust::Weighed;
 
 use crate::request::{FlowOptions, RunOptions};
 use crate::runtime::Runtime;
-
-/// The metadata key under which a flow's session remembers where its spec and its artifacts
-/// are.
-pub(super) const FLOW: &str = "flow";
 
 /// What is remembered of what was asked for, for those to come.
 pub(super) fn remembered(options: &RunOptions, flow: FlowSettings, who: Who) -> Settings {
@@ -41,12 +35,13 @@ pub(super) fn output(flow: &FlowOptions, kept: Option<String>, runtime: &Runtime
     given.or_else(|| kept.map(PathBuf::from)).unwrap_or_else(here)
 }
 
-/// Where the user keeps a flow's spec, or has its artifacts written. Anyone can change a session's
-/// metadata: what it says counts only where the user has not said it in any other way.
-pub(super) fn place_of(key: &str, weighed: &Weighed, head: &Head) -> Option<String> {
-    match (&weighed.mine.flow, key) {
-        (Some(mine), "output") => mine.output.clone(),
-        (Some(mine), _) => mine.path.clone(),
-        (None, _) => Some(head.metadata.get(FLOW)?.get(key)?.as_str()?.to_owned()),
-    }
+/// Where a flow's spec lies, and where its artifacts go. What others say counts only where the user
+/// has said nothing.
+pub(super) fn chosen(weighed: &Weighed) -> Option<&FlowSettings> {
+    weighed.mine.flow.as_ref().or(weighed.theirs.flow.as_ref())
+}
+
+/// The file of a flow's spec.
+pub(super) fn spec_path(weighed: &Weighed) -> Option<String> {
+    chosen(weighed)?.path.clone()
 }

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use stepwell::log::Redactor;
 use stepwell::{Remedy, SessionId};
-use stepwell_agent::redact::Redactor;
 use stepwell_flow::spec::Spec;
 
 use crate::error::{Error, Result};

@@ -1,5 +1,5 @@
 // @ts-check
-// What stands beside a conversation: plan, flow, family, files, cost.
+// The sidebar of a conversation: plan, flow, family, files, cost.
 import { html } from '../html.js';
 import { get, sessionPath } from '../api.js';
 import { FlowGraph } from '../graph.js';
@@ -14,7 +14,7 @@ const MARKS = { done: '✓', running: '▸', failed: '✗', skipped: '–', unre
 /** @param {{session: any, store: string, onLane: (lane: string) => void}} props */
 export function Aside({ session, store, onLane }) {
   const id = session.id;
-  // Asked for again with every step, not with every event.
+  // Requested again with every step, not with every event.
   const load = useLoad(
     async (signal) => {
       const [work, tree, cost, plan] = await Promise.all([

@@ -11,7 +11,7 @@ import { useLoad } from '../state.js';
 import { ItemView } from '../talk.js';
 import { duration, firstLine, modelName, money, spent, tokens } from '../text.js';
 
-/** Sessions to compare with: forks, and what this one was forked from; then others. @param {string} store @param {any} session @param {AbortSignal} signal */
+/** Sessions to compare with: forks and ancestors, then others. @param {string} store @param {any} session @param {AbortSignal} signal */
 async function candidates(store, session, signal) {
   const [own, above, list] = await Promise.all([
     get(sessionPath(session.id, '/tree'), { store }, signal),
@@ -89,7 +89,7 @@ export function Compare({ route }) {
 /** How many events of each are shown. */
 const MOST = 200;
 
-/** What a session did behind an event. @param {{store: string, session: any, after: number}} props */
+/** A session's work after an event. @param {{store: string, session: any, after: number}} props */
 function Since({ store, session, after }) {
   const load = useLoad(
     (signal) => get(sessionPath(session.id, '/events'), { store, from: after + 1, limit: MOST }, signal),

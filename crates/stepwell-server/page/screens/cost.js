@@ -27,7 +27,7 @@ function together(groups, rename = (name) => name) {
   }));
 }
 
-/** Every day from the first to today, also those without a session. @param {any[]} days @param {number} span */
+/** Every day from the first to today, including days without a session. @param {any[]} days @param {number} span */
 function filled(days, span) {
   const known = new Map(days.map((day) => [day.name, day]));
   const today = Date.now();
@@ -77,7 +77,7 @@ export function Cost() {
     .flatMap((/** @type {any} */ it) => it.top)
     .filter((/** @type {any} */ it) => it.cost > 0)
     .sort((/** @type {any} */ one, /** @type {any} */ other) => whole(other) - whole(one));
-  // Those that are nearest to their end.
+  // The sessions that are closest to their budget.
   const budgets = top
     .filter((/** @type {any} */ it) => it.budget)
     .sort((/** @type {any} */ one, /** @type {any} */ other) => used(other) - used(one))

@@ -1,5 +1,5 @@
 // @ts-check
-// Health: what the doctor finds, whether every log is as it was recorded, and the disk.
+// Health: the doctor's findings, the verification of every log, and the disk.
 import { html, useEffect, useRef, useState } from '../html.js';
 import { get, sessionPath } from '../api.js';
 import { Loading, ProblemNote } from '../parts.js';
@@ -58,7 +58,7 @@ function StoreHealth({ store }) {
   </section>`;
 }
 
-/** Checks every log of a store, one after the other. @param {{store: string}} props */
+/** Verifies every log of a store, one after another. @param {{store: string}} props */
 function VerifyAll({ store }) {
   const [found, setFound] = useState(/** @type {any} */ (null));
   const stopped = useRef(false);

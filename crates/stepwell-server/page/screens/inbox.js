@@ -1,5 +1,5 @@
 // @ts-check
-// Inbox: what waits for you, what runs, what a person stopped, what was cut off.
+// Inbox: open questions, and sessions that run, were stopped, or were interrupted.
 import { html, useEffect, useState } from '../html.js';
 import { get } from '../api.js';
 import { GateCard } from '../gate.js';
@@ -10,11 +10,11 @@ import { go } from '../route.js';
 import { askStores, gateName, useApp, useLoad } from '../state.js';
 import { SessionRow } from './sessions.js';
 
-/** How many sessions of a kind are asked for in each store. */
+/** How many sessions of a kind are requested from each store. */
 const MOST = 100;
 
 /**
- * Sessions of all stores that stand in one of some ways.
+ * Sessions of all stores with one of these statuses.
  * @param {string} status @param {AbortSignal} signal @param {any[]} stores
  */
 async function withStatus(status, signal, stores) {
@@ -70,7 +70,7 @@ export function Inbox() {
   const running = live.filter(
     (/** @type {any} */ it) => (it.status === 'running' && !it.parent) || (it.status === 'running' && it.forked_at),
   );
-  // A fork that never ran was not cut off.
+  // A fork that never ran was not interrupted.
   const ended = (load.data?.cut.items ?? []).filter(
     (/** @type {any} */ it) => !(it.forked_at && it.status === 'interrupted' && !it.stop_reason && !it.resumes),
   );

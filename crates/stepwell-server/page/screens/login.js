@@ -16,7 +16,7 @@ export function Login({ onDone, problem: first }) {
   const [problem, setProblem] = useState(first ?? null);
   const send = async (/** @type {Event} */ event) => {
     event.preventDefault();
-    // The whole link does as well.
+    // The whole link is accepted as well.
     const text = code.trim().split('#').pop() ?? '';
     try {
       await logIn(text);

@@ -1,5 +1,5 @@
 // @ts-check
-// Session: its conversation as it grows, and what steers it.
+// Session: its conversation as it grows, and its controls.
 import { html, useEffect, useLayoutEffect, useRef, useState } from '../html.js';
 import { change, get, keyOf, resumeSession, sessionPath } from '../api.js';
 import { GateCard } from '../gate.js';
@@ -13,7 +13,7 @@ import { count } from '../text.js';
 import { Aside } from './aside.js';
 
 /**
- * A session's log, drawn again when it grows.
+ * A session's log, redrawn when it grows.
  * @param {string} store @param {string} id @param {number | undefined} wanted an event that must be loaded
  * @param {(info: any) => void} onInfo
  */
@@ -51,7 +51,7 @@ export function Session({ route }) {
   const waiting = useRef(0);
   const told = (/** @type {any} */ session) => {
     info.merge(session);
-    // What is shown beside the conversation is asked for again, once for many events.
+    // The sidebar is requested again, once for many events.
     waiting.current ||= setTimeout(() => {
       waiting.current = 0;
       info.reload();
@@ -153,7 +153,7 @@ function nearest(items, seq) {
   return found;
 }
 
-/** Where one speaks to the session. @param {{session: any, store: string, lanes: string[]}} props */
+/** The input for messages to the session. @param {{session: any, store: string, lanes: string[]}} props */
 function Composer({ session, store, lanes }) {
   const app = useApp();
   const [text, setText] = useState('');
@@ -162,9 +162,9 @@ function Composer({ session, store, lanes }) {
   const isRunning = isHeld(session);
   const isFlow = Boolean(session.flow);
   const mayResume = app.server?.may_start && session.driver !== 'external';
-  // What is sent again because its answer was lost is said once.
+  // A repeated request sends the message once.
   const key = useRef(keyOf());
-  // Whoever presses twice says it once.
+  // Pressing twice sends it once.
   const busy = useRef(false);
   const send = async () => {
     if (busy.current) return;
@@ -185,7 +185,7 @@ function Composer({ session, store, lanes }) {
         key.current(words),
       );
       key.current = keyOf();
-      // The run ended before these words: who says something now wants it to go on.
+      // The run ended before this message, so the message resumes it.
       if (!done.running && !isFlow && mayResume) {
         await resumeSession(store, session.id);
         toast({ text: 'Resumed with that.' });

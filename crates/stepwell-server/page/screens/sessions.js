@@ -7,6 +7,7 @@ import { focused, moveFocus, useKeys } from '../keys.js';
 import { Act, Age, Dialog, Empty, Field, Loading, ProblemNote, SilentStores, Status, statusWord, toast } from '../parts.js';
 import { go, replace, toSession, withQuery } from '../route.js';
 import { announceChange, askStores, homeStore, state, storeName, useApp, useLoad } from '../state.js';
+import { ImportDialog } from './import.js';
 import { firstLine, modelName, plural, short, spent, tokens } from '../text.js';
 
 const STATUSES = ['running', 'paused', 'interrupted', 'partial', 'success', 'failed', 'abandoned', 'idle'];
@@ -17,7 +18,7 @@ export async function editSession(session, patch) {
   announceChange();
 }
 
-/** Moves a session to the trash, and offers to take it out again. @param {any} session */
+/** Deletes a session, and offers to restore it. @param {any} session */
 export async function trashSession(session) {
   await change('DELETE', sessionPath(session.id), {}, { store: session.store });
   announceChange();
@@ -125,6 +126,8 @@ export function Sessions({ route }) {
   const trashed = route.name === 'trash';
   const query = route.query;
   const [editing, edit] = useState(/** @type {any} */ (null));
+  const [importing, setImporting] = useState(false);
+  const home = homeStore();
   // How many pages of each store are shown: those stay, whatever changes.
   const [pages, setPages] = useState(1);
   const stores = query.store ? app.stores.filter((store) => store.key === query.store) : app.stores;
@@ -169,6 +172,12 @@ export function Sessions({ route }) {
   );
   return html`
     <header class="page-head"><h1>${trashed ? 'Trash' : 'Sessions'}</h1><span class="grow"></span>
+      ${
+        !trashed &&
+        app.server?.may_import &&
+        home &&
+        html`<button class="small" aria-haspopup="dialog" onClick=${() => setImporting(true)}>Import…</button>`
+      }
       ${trashed ? html`<a href="#/sessions">Back to sessions</a>` : html`<a href="#/trash">Trash</a>`}</header>
     <div class="filters" role="group" aria-label="Filters">
       <select aria-label="Status" value=${query.status ?? ''}
@@ -205,7 +214,8 @@ export function Sessions({ route }) {
     <div class="session-list">${all.map((session) => html`<${SessionRow} key=${`${session.store} ${session.id}`}
       session=${session} trashed=${trashed} onEdit=${trashed ? undefined : edit} />`)}</div>
     ${load.data?.isMore && html`<${Act} class="more" onPress=${() => setPages(pages + 1)}>Show more<//>`}
-    ${editing && html`<${EditDialog} session=${editing} onClose=${() => edit(null)} />`}`;
+    ${editing && html`<${EditDialog} session=${editing} onClose=${() => edit(null)} />`}
+    ${importing && home && html`<${ImportDialog} store=${home.key} onClose=${() => setImporting(false)} />`}`;
 }
 
 /**

@@ -1,5 +1,5 @@
 // @ts-check
-// Start: a task for an agent, or a flow with what it asks for.
+// Start: a task for an agent, or a flow with its variables.
 import { html, useEffect, useRef, useState } from '../html.js';
 import { change, get, keyOf } from '../api.js';
 import { Empty, Field, ProblemNote } from '../parts.js';
@@ -53,7 +53,7 @@ export function Start() {
     </div>`;
 }
 
-/** How a run works, where it is not as configured. @param {{how: any, set: (how: any) => void, models: any, server: any, agents?: any[]}} props */
+/** Settings of a run that differ from the configuration. @param {{how: any, set: (how: any) => void, models: any, server: any, agents?: any[]}} props */
 function How({ how, set, models, server, agents }) {
   const put = (/** @type {string} */ name) => (/** @type {any} */ event) => set({ ...how, [name]: valueOf(event) });
   const known = [...new Set([...(models?.favourites ?? []), ...(models?.recent ?? [])])].filter(
@@ -76,7 +76,7 @@ function How({ how, set, models, server, agents }) {
   </div>`;
 }
 
-/** What of it is set. @param {any} how */
+/** The settings that have a value. @param {any} how */
 function given(how) {
   const set = Object.fromEntries(Object.entries(how).filter(([, value]) => value !== '' && value !== undefined));
   if (set.max_steps) set.max_steps = Number(set.max_steps);
@@ -98,7 +98,7 @@ function RunForm({ store, agents, models, server }) {
     setProblem(null);
     try {
       const sent = { task, ...given(how) };
-      // Pressed again because the answer got lost, it starts nothing twice.
+      // A repeated request does not start a second run.
       const made = await change('POST', '/sessions', sent, { store }, key.current([store, sent]));
       announceChange();
       go(toSession(store, made.id));

@@ -1,6 +1,6 @@
 // @ts-check
-// Time travel: a slider over the log. At each point what the model was shown, and the files as
-// they were; fork there, or rewind to it.
+// Time travel: a slider over the log. It shows the model's view and the files at each point;
+// fork there, or rewind to it.
 import { html, useEffect, useRef, useState } from '../html.js';
 import { change, get, keyOf, sessionPath } from '../api.js';
 import { speaker } from '../conversation.js';
@@ -14,7 +14,7 @@ import { announceChange, useApp, useLoad } from '../state.js';
 import { PartView } from '../talk.js';
 import { count, moment, plain, words } from '../text.js';
 
-/** How long the slider rests before we ask. */
+/** How long the slider rests before a request. */
 const PAUSE = 120;
 
 /** A value that follows another after a pause. @param {any} value */
@@ -43,7 +43,7 @@ export function TimeTravel({ route }) {
   }, [route.query.at]);
   useEffect(() => {
     const shown = parse(window.location.hash);
-    // The way to another screen may have begun.
+    // A change to another screen may have begun.
     if (shown.name !== 'time' || shown.id !== id) return;
     if (settled && head && settled !== Number(route.query.at))
       window.history.replaceState(
@@ -111,7 +111,7 @@ export function TimeTravel({ route }) {
 /** The marks above the slider. @param {{marks: any[], head: number, at: number, onPick: (seq: number) => void}} props */
 function Strip({ marks, head, at, onPick }) {
   const x = (/** @type {number} */ seq) => (head > 1 ? ((seq - 1) / (head - 1)) * 1000 : 500);
-  // Of steps that fall on the same spot one is enough.
+  // Of several steps at the same position one is enough.
   const seen = new Set();
   const shown = marks.filter((mark) => {
     const key = `${mark.kind} ${Math.round(x(mark.seq))}`;
@@ -137,7 +137,7 @@ function Strip({ marks, head, at, onPick }) {
   </div>`;
 }
 
-/** Exactly what the model was shown. @param {{store: string, id: string, at: number, lanes: any[]}} props */
+/** The exact view of the model. @param {{store: string, id: string, at: number, lanes: any[]}} props */
 function Shown({ store, id, at, lanes }) {
   const [lane, setLane] = useState('');
   const chosen = lane || lanes[0]?.lane || 'main';
@@ -174,7 +174,7 @@ function Shown({ store, id, at, lanes }) {
   </section>`;
 }
 
-/** The files as they were, and the difference to now. @param {{store: string, id: string, at: number, head: number, route: import('../route.js').Route}} props */
+/** The files at that point, and their diff to now. @param {{store: string, id: string, at: number, head: number, route: import('../route.js').Route}} props */
 function FilesThen({ store, id, at, head, route }) {
   const versions = useLoad((signal) => get(sessionPath(id, '/files'), { store }, signal), [store, id, head]);
   const later = useLoad((signal) => get(sessionPath(id, '/diff'), { store, from: at }, signal), [store, id, at, head]);
@@ -213,7 +213,7 @@ function FilesThen({ store, id, at, head, route }) {
 function ForkDialog({ store, id, at, onClose }) {
   const [label, setLabel] = useState('');
   const [problem, setProblem] = useState(/** @type {any} */ (null));
-  // Pressed twice, it is one fork.
+  // Pressing twice makes one fork.
   const key = useRef(keyOf());
   const fork = async (/** @type {Event} */ event) => {
     event.preventDefault();
@@ -296,7 +296,7 @@ function moved(title, files, say) {
     <code class="path">${plain(file.path)}</code> <span class="dim">${plain(say(file))}</span></li>`)}</ul>`;
 }
 
-/** Takes the last rewind back, or the last undo. @param {string} store @param {string} id @param {'undo' | 'redo'} way @param {any} info */
+/** Undoes the last rewind, or redoes it. @param {string} store @param {string} id @param {'undo' | 'redo'} way @param {any} info */
 async function takeBack(store, id, way, info) {
   await change('POST', sessionPath(id, `/rewind/${way}`), {}, { store });
   announceChange();

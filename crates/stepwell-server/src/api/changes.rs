@@ -1,14 +1,13 @@
-//! What changes a session without running it.
+//! Changes of a session that do not run it.
 
 use std::collections::BTreeSet;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
-use stepwell::model::{
-    Answer, Change, Checkpoint, CheckpointReason, Choice, Edited, Undone, WorkAsked, WorkChange,
-};
+use stepwell::model::{Answer, Change, Choice, Edited, Undone, WorkAsked, WorkChange};
 use stepwell::{Event, Lane, Recorded, Seq};
-use stepwell_runtime::{FlowOptions, ForkRequest, Given, SayRequest, files};
+use stepwell_runtime::command::{Reply, SessionCommand};
+use stepwell_runtime::{FlowOptions, Given, SayRequest};
 use stepwell_wire::{
     CheckpointMade, CompactionUndone, Forked, GateAnswered, List, SaidTo, Session, StopAsked,
 };
@@ -17,23 +16,23 @@ use crate::problem::{Problem, Result};
 use crate::route::Nothing;
 use crate::site::Act;
 
-/// What is to be different. What is absent stays; null takes a label or a goal away.
+/// The changes. Absent fields stay; null removes a label or a goal.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Edit {
-    /// A name for people.
+    /// The session's name.
     #[serde(default, deserialize_with = "given")]
     label: Option<Option<String>>,
-    /// Tags, in place of those that it has.
+    /// The new set of tags.
     tags: Option<BTreeSet<String>>,
-    /// Is it kept from cleanup?
+    /// Exempt from cleanup?
     pinned: Option<bool>,
-    /// What the work is to achieve.
+    /// The goal of the work.
     #[serde(default, deserialize_with = "given")]
     goal: Option<Option<String>>,
 }
 
-/// Tells null from what is absent.
+/// Distinguishes null from an absent field.
 fn given<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Option<String>>, D::Error> {
     Option::<String>::deserialize(from).map(Some)
 }
@@ -62,7 +61,7 @@ pub(super) fn edit(act: &Act<'_>, edit: Edit) -> Result<Session> {
         pinned: edit.pinned,
         ..Edited::default()
     };
-    // Sent again, its tags are there already: what was changed then must fit what is wanted now.
+    // A repeated request finds its tags set already: the recorded change must match this one.
     let is_same = |event: &Event| match event {
         Event::Edited(done) => {
             let tags = match &tags {
@@ -95,9 +94,10 @@ pub(super) fn trash(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::SessionI
     if well.info(&id)?.trashed_at.is_some() {
         return Ok(List { items: Vec::new(), next: None });
     }
-    let can_finish =
-        |head: &stepwell::log::Head| files::root(head, act.look.runtime().workspace()).is_ok();
-    let removal = act.acting_well().delete_all(&[id], &can_finish)?;
+    let Reply::Deleted { removal, .. } = act.acting().delete_in(&act.look.store.well, vec![id])?
+    else {
+        return Err(unexpected());
+    };
     match removal.left.into_iter().next() {
         Some((_, error)) => Err(error.into()),
         None => Ok(List { items: removal.taken, next: None }),
@@ -112,15 +112,15 @@ pub(super) fn restore(act: &Act<'_>, _: Nothing) -> Result<List<stepwell::Sessio
     Ok(List { items: act.acting_well().restore(&id)?, next: None })
 }
 
-/// Something to be said.
+/// A message.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Say {
-    /// What is said.
+    /// The text.
     text: String,
-    /// To which conversation; a flow needs it.
+    /// The lane; required for a flow.
     lane: Option<String>,
-    /// Does the model's current call end for it?
+    /// Interrupt the model's current call for it?
     #[serde(default)]
     now: bool,
 }
@@ -149,11 +149,11 @@ pub(super) fn say(act: &Act<'_>, say: Say) -> Result<SaidTo> {
     Ok(SaidTo { id, running: hears.is_running() })
 }
 
-/// Why it is to stop.
+/// A stop request.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Stop {
-    /// Why it is to stop, for whoever reads the session later.
+    /// The reason, for later readers of the session.
     reason: Option<String>,
 }
 
@@ -163,7 +163,7 @@ pub(super) fn stop(act: &Act<'_>, stop: Stop) -> Result<StopAsked> {
     Ok(StopAsked { id, asked })
 }
 
-/// A name for the present point.
+/// A checkpoint for the current point.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Name {
@@ -176,7 +176,7 @@ pub(super) fn checkpoint(act: &Act<'_>, named: Name) -> Result<CheckpointMade> {
     let name = act.as_recorded(&named.name);
     let is_same = |event: &Event| match event {
         Event::Checkpoint(made) => made.name == name,
-        // Whoever runs the session was asked for it.
+        // The session's runner received the request.
         Event::WorkAsked(WorkAsked {
             change: WorkChange::Checkpoint { name: asked, .. }, ..
         }) => *asked == name,
@@ -185,28 +185,29 @@ pub(super) fn checkpoint(act: &Act<'_>, named: Name) -> Result<CheckpointMade> {
     if let Some(Recorded { seq, .. }) = act.done_before(&id, is_same)? {
         return Ok(CheckpointMade { id, checkpoint: named.name, seq });
     }
-    let (name, reason) = (named.name, CheckpointReason::Manual);
-    let checkpoint = Checkpoint { name: name.clone(), reason, metadata: Default::default() };
-    let seq = act.acting_well().checkpoint(&id, checkpoint)?;
-    Ok(CheckpointMade { id, checkpoint: name, seq })
+    let metadata = Default::default();
+    match act.run(SessionCommand::Checkpoint { name: named.name, metadata })? {
+        Reply::CheckpointMade(made) => Ok(made),
+        _ => Err(unexpected()),
+    }
 }
 
-/// Where a fork begins.
+/// The point of a fork.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ForkAt {
-    /// The last event that is shared; all are, if absent.
+    /// The last shared event; all are shared, if absent.
     at: Option<u64>,
-    /// A name for the fork.
+    /// The fork's name.
     label: Option<String>,
 }
 
 pub(super) fn fork(act: &Act<'_>, fork: ForkAt) -> Result<Forked> {
-    let parent = act.look.session()?;
-    let at = fork.at.map(Seq::new);
-    let request = ForkRequest { session: parent.clone(), at, label: fork.label };
-    let made = act.acting().fork(&request)?;
-    Ok(Forked { id: made.session, parent, at: made.at })
+    let at = fork.at.map(|at| at.to_string());
+    match act.run(SessionCommand::Fork { at, label: fork.label })? {
+        Reply::Forked(forked) => Ok(forked),
+        _ => Err(unexpected()),
+    }
 }
 
 /// An answer: `choice` for a tool's question, `text` for a flow's.
@@ -215,11 +216,11 @@ pub(super) fn fork(act: &Act<'_>, fork: ForkAt) -> Result<Forked> {
 pub(crate) struct GiveAnswer {
     /// One of the question's `offers`.
     choice: Option<Choice>,
-    /// Why not, for the model. Only a denial has a reason.
+    /// The reason for the model. Only a denial has one.
     reason: Option<String>,
-    /// The answer in words.
+    /// The answer as text.
     text: Option<String>,
-    /// The event that the person was looking at. If the session was rewound since, the answer is
+    /// The seq of the question that the person saw. If the session was rewound since, the answer is
     /// refused.
     seen: Option<u64>,
 }
@@ -238,10 +239,10 @@ impl GiveAnswer {
     }
 }
 
-/// Is an answer on record the one that is given again?
+/// Is the recorded answer the same as this one?
 fn is_same_answer(recorded: &Answer, given: &Answer) -> bool {
     match (recorded, given) {
-        // A flow takes its default for an empty answer.
+        // In a flow an empty answer means the default.
         (Answer::Text(text), given) => *text == *given.text() || given.text().trim().is_empty(),
         (recorded, Answer::Text(text)) => *recorded == Answer::read(text),
         (recorded, given) => recorded == given,
@@ -281,25 +282,30 @@ pub(super) fn answer(act: &Act<'_>, given: GiveAnswer) -> Result<GateAnswered> {
     })
 }
 
-/// Does an answer count for the user whose server this is?
+/// Does an answer count for the user who runs the server?
 fn counts(act: &Act<'_>, id: &stepwell::SessionId, answer: Seq) -> Result<bool> {
     Ok(!act.look.well().weigh(id)?.ignored.contains(&answer))
 }
 
 pub(super) fn undo_compaction(act: &Act<'_>, _: Nothing) -> Result<CompactionUndone> {
-    let (well, id) = (act.acting_well(), act.look.session()?);
+    let (well, id) = (act.look.well(), act.look.session()?);
     let is_same = |event: &Event| matches!(event, Event::Undone(Undone::Compaction { .. }));
     if let Some(Recorded { event: Event::Undone(Undone::Compaction { of: undone }), .. }) =
         act.done_before(&id, is_same)?
     {
-        let tokens = stepwell_runtime::inspect::tokens(act.look.runtime(), &well, &id)?;
+        let tokens = stepwell_runtime::inspect::tokens(act.look.runtime(), well, &id)?;
         return Ok(CompactionUndone { id, undone, tokens_before: tokens, tokens_after: tokens });
     }
-    let well = &well;
-    let session = well.hold_whole(&id)?;
-    let tokens_before = stepwell_runtime::inspect::tokens(act.look.runtime(), well, &id)?;
-    let none = || Problem::conflict(format!("{id} has no compaction to take back"));
-    let undone = session.undo_last_compaction()?.ok_or_else(none)?;
-    let tokens_after = stepwell_runtime::inspect::tokens(act.look.runtime(), well, &id)?;
-    Ok(CompactionUndone { id, undone, tokens_before, tokens_after })
+    match act.run(SessionCommand::UndoCompaction)? {
+        Reply::CompactionUndone(undone) => Ok(undone),
+        Reply::NoCompaction(id) => {
+            Err(Problem::conflict(format!("{id} has no compaction to take back")))
+        }
+        _ => Err(unexpected()),
+    }
+}
+
+/// A command answered another one's reply: a defect of ours.
+fn unexpected() -> Problem {
+    Problem::failed("the command gave another answer")
 }

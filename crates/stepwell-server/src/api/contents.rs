@@ -1,4 +1,4 @@
-//! What a session holds: its log, views, files, and comparisons.
+//! The contents of a session: its log, views, files, and comparisons.
 
 use std::collections::BTreeMap;
 
@@ -21,24 +21,24 @@ use crate::reply::Download;
 use crate::route::Nothing;
 use crate::site::Look;
 
-/// The longest page of a log.
+/// The most events on a page.
 const MOST: usize = 1000;
 
-/// How many events are on a page if nobody says.
+/// The default number of events on a page.
 const USUAL: usize = 200;
 
-/// Which events.
+/// Selects events.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Events {
-    /// The first; the first there is, if absent.
+    /// The first seq; the session's first, if absent.
     from: Option<u64>,
-    /// The last; the last there is, if absent.
+    /// The last seq; the session's last, if absent.
     to: Option<u64>,
     /// Only this kind.
     kind: Option<String>,
-    /// `oldest`, as if absent, or `newest` first.
+    /// `oldest` (the default) or `newest` first.
     order: Option<String>,
-    /// How many are looked at, at most 1000.
+    /// How many events to examine, at most 1000.
     limit: Option<usize>,
 }
 
@@ -99,12 +99,12 @@ pub(super) fn marks(look: &Look<'_>, _: Nothing) -> Result<List<Mark>> {
     }
 }
 
-/// A point of a session, and one of its conversations.
+/// A point of a session, in one lane.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct ViewAt {
-    /// The conversation; `main`, if absent.
+    /// The lane; `main`, if absent.
     lane: Option<String>,
-    /// The last event that counts; all do, if absent.
+    /// The last event that counts; all count, if absent.
     at: Option<u64>,
 }
 
@@ -118,7 +118,7 @@ pub(super) fn view(look: &Look<'_>, which: ViewAt) -> Result<ModelView> {
             };
             let lane: Lane = name.parse().map_err(wrong)?;
             if lane != Lane::main() && !look.well().store().lanes(&id)?.contains_key(&lane) {
-                return Err(Problem::absent(format!("{id} has no conversation {lane}")).at("lane"));
+                return Err(Problem::absent(format!("{id} has no lane {lane}")).at("lane"));
             }
             lane
         }
@@ -127,19 +127,19 @@ pub(super) fn view(look: &Look<'_>, which: ViewAt) -> Result<ModelView> {
     Ok(inspect::model_view(look.runtime(), look.well(), &id, &viewed)?)
 }
 
-/// A format to write in.
+/// An export format.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct InFormat {
     /// The format: `json`, `jsonl`, `markdown`, `html`, `claude-code` and so on.
     format: Option<String>,
 }
 
-/// A page, up to a point.
+/// A page up to a point.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct PageAt {
-    /// `markdown`, as if absent, or `html`.
+    /// `markdown` (the default) or `html`.
     format: Option<String>,
-    /// The last event that is told; all are, if absent.
+    /// The last event on the page; the session's last, if absent.
     at: Option<u64>,
 }
 
@@ -155,12 +155,12 @@ pub(super) fn document(look: &Look<'_>, which: PageAt) -> Result<Download> {
 
 pub(super) fn export(look: &Look<'_>, which: InFormat) -> Result<Download> {
     let name = which.format.as_deref().unwrap_or("json");
-    // Pages are without secrets. Everything else is as it was recorded, and what was imported was
-    // never redacted.
+    // Pages are redacted. Other formats have the recorded bytes, and imported ones were never
+    // redacted.
     if !look.caller.is_user && !["markdown", "html"].contains(&name) {
-        return Err(Problem::denied("only the server's user is given a session as it is recorded")
+        return Err(Problem::denied("only the server's user may export a session unredacted")
             .at("format")
-            .hint("format=markdown and format=html are without secrets"));
+            .hint("format=markdown and format=html are redacted"));
     }
     written(look, name, None)
 }
@@ -168,7 +168,7 @@ pub(super) fn export(look: &Look<'_>, which: InFormat) -> Result<Download> {
 fn written(look: &Look<'_>, name: &str, up_to: Option<Seq>) -> Result<Download> {
     let id = look.session()?;
     let format: Format = name.parse().map_err(|_| {
-        Problem::invalid(format!("{name:?} is no format"))
+        Problem::invalid(format!("unknown format {name:?}"))
             .at("format")
             .hint("expected one of: json, jsonl, markdown, html, claude-code, codex, architect")
     })?;
@@ -199,7 +199,7 @@ fn written(look: &Look<'_>, name: &str, up_to: Option<Seq>) -> Result<Download> 
 pub(crate) struct OfPath {
     /// Only this file, relative to the workspace.
     path: Option<String>,
-    /// The last event that counts; all do, if absent.
+    /// The last event that counts; all count, if absent.
     at: Option<u64>,
 }
 
@@ -215,7 +215,7 @@ pub(super) fn files(look: &Look<'_>, which: OfPath) -> Result<List<FileVersion>>
 pub(crate) struct FileAt {
     /// The file, relative to the workspace.
     path: String,
-    /// The point; the end, if absent.
+    /// The point; the session's end, if absent.
     at: Option<u64>,
 }
 
@@ -228,7 +228,7 @@ pub(super) fn content(look: &Look<'_>, which: FileAt) -> Result<FileContent> {
     Ok(inspect::content(look.well(), &id, &which.path, at)?.0)
 }
 
-/// A stretch of a session.
+/// A range of a session.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Between {
     /// Changes after this event; from the beginning, if absent.
@@ -261,7 +261,7 @@ pub(super) fn compare(look: &Look<'_>, which: With) -> Result<SessionComparison>
     Ok(SessionComparison { left, right, parted_at, files })
 }
 
-/// The last event that two sessions share: where the one left the line of the other.
+/// The last event that two sessions share: where one branched off from the other's line.
 fn parted(look: &Look<'_>, one: &SessionId, other: &SessionId) -> Result<Seq> {
     let (one, other) = (line(look, one)?, line(look, other)?);
     let shared = one.iter().find_map(|(id, here)| {
@@ -271,7 +271,7 @@ fn parted(look: &Look<'_>, one: &SessionId, other: &SessionId) -> Result<Seq> {
     Ok(shared.unwrap_or(Seq::ZERO))
 }
 
-/// A session and those that it was forked from, each with the last event that it has of them.
+/// A session and its ancestors by forks, each with the last event that the session shares.
 fn line(look: &Look<'_>, id: &SessionId) -> Result<Vec<(SessionId, Seq)>> {
     let (mut line, mut id, mut last) = (Vec::new(), id.clone(), Seq::MAX);
     loop {
@@ -315,7 +315,7 @@ fn side(look: &Look<'_>, id: &SessionId, parted_at: Seq) -> Result<ComparedSessi
     })
 }
 
-/// What would make the files that the one left into those of the other.
+/// The changes that turn the left session's files into the right one's.
 fn between(look: &Look<'_>, left: &SessionId, right: &SessionId) -> Result<Vec<FileDiff>> {
     let well = look.well();
     let history = |id: &SessionId| -> Result<History> {
@@ -331,7 +331,7 @@ fn between(look: &Look<'_>, left: &SessionId, right: &SessionId) -> Result<Vec<F
     }
     let mut diffs = Vec::new();
     for (path, (ours, theirs)) in &paths {
-        // Where only one of them touched it, the other left it as that one found it.
+        // A session that did not touch a file has it in the state that the other one found.
         let found = ours.as_ref().or(theirs.as_ref()).map(|net| &net.before);
         let ours = ours.as_ref().map(|net| &net.after).or(found);
         let theirs = theirs.as_ref().map(|net| &net.after).or(found);

@@ -1,4 +1,4 @@
-//! What concerns all sessions: questions, searches, costs, and what runs can be started with.
+//! All sessions: questions, searches, costs, and the available agents and flows.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -28,33 +28,33 @@ pub(super) fn gates(look: &Look<'_>, _: Nothing) -> Result<List<OpenGate>> {
     Ok(List { items: inspect::open_gates(look.well(), None)?, next: None })
 }
 
-/// What is searched for.
+/// A search.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct SearchQuery {
-    /// Words that must all occur; the last one may be only begun.
+    /// Words that must all occur; the last one may be a prefix.
     q: String,
-    /// The most relevant first, in place of the newest.
+    /// The most relevant first, instead of the newest.
     #[serde(default)]
     rank: bool,
-    /// How many, at most 100.
+    /// The most hits, at most 100.
     limit: Option<usize>,
-    /// Only in sessions such as these.
+    /// Only in these sessions.
     #[serde(flatten)]
     which: Option<InSession>,
 }
 
-/// In which sessions is searched.
+/// Selects sessions.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct InSession {
-    /// This agent's.
+    /// The agent.
     agent: Option<String>,
-    /// Those that were imported from this system, or that it keeps here.
+    /// The source: imported from this system, or kept by it here.
     source: Option<String>,
 }
 
 pub(super) fn search(look: &Look<'_>, words: SearchQuery) -> Result<List<SearchHit>> {
     if !words.q.chars().any(char::is_alphanumeric) {
-        return Err(Problem::invalid("there is no word to search for").at("q"));
+        return Err(Problem::invalid("the query contains no word").at("q"));
     }
     let InSession { agent, source } = words.which.unwrap_or_default();
     let search = Search {
@@ -75,7 +75,7 @@ pub(super) fn stats(look: &Look<'_>, which: Which) -> Result<stepwell_wire::Stat
     for info in look.well().sessions(Query { filter, ..Query::default() }) {
         let info = info?;
         let estimate = estimates.of(&info.head, &info.head.spent);
-        // Days are those of UTC: a page has readers anywhere.
+        // Days are in UTC, because readers may be anywhere.
         let day = info.head.created_at.to_string().chars().take(10).collect();
         stats.count(&info, day, estimate);
     }
@@ -106,7 +106,7 @@ pub(super) fn agents(look: &Look<'_>, _: Nothing) -> Result<List<AgentSummary>> 
 
 pub(super) fn flows(look: &Look<'_>, _: Nothing) -> Result<List<FlowSummary>> {
     let summary = |SpecFile { shown: path, path: file }: SpecFile| {
-        // What is no spec of a flow is none of ours.
+        // Files that are not valid specs are left out.
         let (_, reading) = Spec::load(&file, &path).ok()?;
         let plan = stepwell_wire::Plan::from(&Plan::of(&reading.spec));
         Some(FlowSummary {
@@ -148,6 +148,7 @@ pub(super) fn server(look: &Look<'_>, _: Nothing) -> Result<ServerInfo> {
         caller: look.caller.name.clone(),
         may_change,
         may_yolo: may_change && limits.may_yolo,
+        may_import: may_change && look.caller.is_user,
         may_start: may_change && look.site.stores.launcher(&look.store).is_some(),
         now: look.well().now(),
     })

@@ -1,4 +1,5 @@
-//! What asks a model, runs a command or moves files: each is done by a process of its own.
+//! Requests that call a model, run a command or move files. Each is carried out by a separate
+//! process.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,8 +10,9 @@ use serde_json::Value;
 use stepwell::model::{Mode, Money, Scope};
 use stepwell::store::Span;
 use stepwell::{Event, Seq, SessionId};
+use stepwell_runtime::command::{MoveCommand, RewindTo};
 use stepwell_runtime::detached::{
-    DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, RewindTo, Work,
+    DetachedAnswer, DetachedOptions, DetachedResume, DetachedRewind, Work,
 };
 use stepwell_runtime::flow::specs_in;
 use stepwell_runtime::{ErrorKind, FlowOptions, is_script};
@@ -20,14 +22,14 @@ use crate::problem::{Problem, Result};
 use crate::route::Nothing;
 use crate::site::Act;
 
-/// How a run works, where it is not as the configuration says.
+/// Settings of a run that differ from the configuration.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub(crate) struct How {
     /// The agent.
     agent: Option<String>,
     /// The model: `provider/name`.
     model: Option<String>,
-    /// When a person is asked: `confirm-all`, `confirm-sensitive` or `yolo`.
+    /// The mode: `confirm-all`, `confirm-sensitive` or `yolo`.
     mode: Option<Mode>,
     /// The most dollars of this run, as text or a number.
     budget: Option<Value>,
@@ -42,9 +44,9 @@ impl How {
                 .at("mode")
                 .hint("start the server with --allow-yolo"));
         }
-        // What is read from a script is a file of the server's machine.
+        // A script would be read from a file on the server's machine.
         if self.model.as_deref().is_some_and(is_script) {
-            return Err(Problem::denied("scripts are not taken from requests").at("model"));
+            return Err(Problem::denied("scripts cannot be used in requests").at("model"));
         }
         let budget = self.budget.map(|budget| money(&budget)).transpose()?;
         let Self { agent, model, mode, max_steps, .. } = self;
@@ -58,21 +60,21 @@ fn money(value: &Value) -> Result<Money> {
         Problem::invalid(error.to_string()).at("budget")
     })?;
     match money < Money::ZERO {
-        true => Err(Problem::invalid("a budget is not negative").at("budget")),
+        true => Err(Problem::invalid("a budget must not be negative").at("budget")),
         false => Ok(money),
     }
 }
 
-/// A run to be started.
+/// A run to start.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Start {
-    /// What to do.
+    /// The task.
     task: String,
-    /// The id of its session, so that asking twice starts one.
+    /// The session's id, so that a repeated request starts only one.
     id: Option<String>,
-    /// The folder that it works in: that of the store, which `?store=` names.
+    /// The workspace: it must be that of the store, which `?store=` selects.
     workspace: Option<PathBuf>,
-    /// How it works.
+    /// The settings.
     #[serde(flatten)]
     how: How,
 }
@@ -95,12 +97,12 @@ pub(super) fn start(act: &Act<'_>, start: Start) -> Result<RunStarted> {
     let (task, id) = (start.task.clone(), session.clone());
     let answer = act.launch(Work::Run { task: start.task, session, phases: None, options })?;
     started(answer).or_else(|problem| {
-        // Of those who ask at the same moment one starts it.
+        // Of simultaneous requests only one starts it.
         begun(act, id.as_ref(), &task)?.ok_or(problem)
     })
 }
 
-/// The run that was asked for before, by its id.
+/// The run of an earlier request with this id.
 fn begun(act: &Act<'_>, id: Option<&SessionId>, task: &str) -> Result<Option<RunStarted>> {
     let Some(id) = id else { return Ok(None) };
     if !act.look.well().store().exists(id)? {
@@ -111,7 +113,7 @@ fn begun(act: &Act<'_>, id: Option<&SessionId>, task: &str) -> Result<Option<Run
     if info.trashed_at.is_some() {
         return Err(conflict(format!("{id} is in the trash")));
     }
-    // The head keeps only the beginning of a long task; the first event has all of it.
+    // The head has only the beginning of a long task; the first event has all of it.
     let first = Span { from: Seq::FIRST, to: Seq::FIRST, ..Span::ALL };
     let first = act.look.well().store().events(id, first)?.intact(id)?;
     let is_same = |event: &Event| match event {
@@ -119,17 +121,17 @@ fn begun(act: &Act<'_>, id: Option<&SessionId>, task: &str) -> Result<Option<Run
         _ => false,
     };
     if !first.iter().any(|it| is_same(&it.event)) {
-        return Err(conflict(format!("{id} is there, with another task")));
+        return Err(conflict(format!("{id} exists, with another task")));
     }
     Ok(Some(RunStarted { id: id.clone() }))
 }
 
-/// A session to be resumed.
+/// A session to resume.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Resume {
-    /// What to do next, if it is not what it did.
+    /// The next message, if there is one.
     say: Option<String>,
-    /// How it works.
+    /// The settings.
     #[serde(flatten)]
     how: How,
 }
@@ -141,15 +143,15 @@ pub(super) fn resume(act: &Act<'_>, resume: Resume) -> Result<RunStarted> {
     started(act.launch(Work::Resume(DetachedResume { session, say, answer, options, flow }))?)
 }
 
-/// A flow to be started.
+/// A flow to start.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct StartFlow {
-    /// The path of its spec, as the list of flows has it.
+    /// The path of its spec, as in the list of flows.
     path: String,
     /// The values of its variables.
     #[serde(default)]
     variables: BTreeMap<String, String>,
-    /// How its agents work.
+    /// The settings of its agents.
     #[serde(flatten)]
     how: How,
 }
@@ -177,14 +179,14 @@ fn started(answer: DetachedAnswer) -> Result<RunStarted> {
 
 fn failed(message: String, hint: Option<String>, kind: ErrorKind) -> Problem {
     let problem = Problem::of(kind, message);
-    // A hint that names commands is for those who type them.
+    // Hints with commands are for terminals.
     match hint.filter(|hint| !hint.contains("stepwell ") && !hint.contains("--")) {
         Some(hint) => problem.hint(hint),
         None => problem,
     }
 }
 
-/// What a process did, as it said it itself.
+/// The report of a process.
 #[derive(Debug, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Told<T> {
@@ -211,7 +213,7 @@ fn done<T>(answer: DetachedAnswer) -> Result<Told<T>> {
     match answer {
         DetachedAnswer::Done(value) => Ok(Told { value, form: std::marker::PhantomData }),
         DetachedAnswer::Started { .. } | DetachedAnswer::GoesOnElsewhere { .. } => {
-            Err(Problem::failed("it was started, and not done"))
+            Err(Problem::failed("it was started, but not finished"))
         }
         DetachedAnswer::Failed { message, hint, kind } => Err(failed(message, hint, kind)),
     }
@@ -221,18 +223,18 @@ pub(super) fn compact(act: &Act<'_>, _: Nothing) -> Result<Told<stepwell_wire::C
     done(act.launch(Work::Compact { session: act.look.session()? })?)
 }
 
-/// A move back.
+/// A rewind.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Rewind {
-    /// Where to: a seq, a checkpoint's name, or `-N` for N steps back.
+    /// The target: a seq, a checkpoint's name, or `-N` for N steps back.
     to: String,
-    /// What is moved: `chat`, `files` or, if absent, `both`.
+    /// `chat`, `files` or `both` (the default).
     scope: Option<Scope>,
-    /// Is only said what would be done?
+    /// Only preview it?
     #[serde(default)]
     dry_run: bool,
-    /// Are files overwritten that someone else changed since?
+    /// Overwrite files that someone else changed since?
     #[serde(default)]
     force: bool,
 }
@@ -240,18 +242,18 @@ pub(crate) struct Rewind {
 pub(super) fn rewind(act: &Act<'_>, rewind: Rewind) -> Result<Told<stepwell_wire::Rewind>> {
     let Rewind { to, scope, dry_run, force } = rewind;
     let (session, scope) = (act.look.session()?, scope.unwrap_or(Scope::Both));
-    let to = RewindTo::Point(to);
-    done(act.launch(Work::Rewind(DetachedRewind { session, to, scope, force, dry_run }))?)
+    let command = MoveCommand { to: RewindTo::Point(to), scope, force, dry_run };
+    done(act.launch(Work::Rewind(DetachedRewind { session, command }))?)
 }
 
-/// How a move is taken back.
+/// An undo or redo.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TakeBack {
-    /// Is only said what would be done?
+    /// Only preview it?
     #[serde(default)]
     dry_run: bool,
-    /// Is work that was done since set aside, and are files overwritten?
+    /// Set aside later work, and overwrite files?
     #[serde(default)]
     force: bool,
 }
@@ -265,7 +267,7 @@ pub(super) fn redo_rewind(act: &Act<'_>, how: TakeBack) -> Result<Told<stepwell_
 }
 
 fn take_back(act: &Act<'_>, how: &TakeBack, to: RewindTo) -> Result<Told<stepwell_wire::Rewind>> {
-    let (session, scope) = (act.look.session()?, Scope::Both);
     let TakeBack { dry_run, force } = *how;
-    done(act.launch(Work::Rewind(DetachedRewind { session, to, scope, force, dry_run }))?)
+    let command = MoveCommand { force, dry_run, ..MoveCommand::to(to) };
+    done(act.launch(Work::Rewind(DetachedRewind { session: act.look.session()?, command }))?)
 }

@@ -1,4 +1,4 @@
-//! Sessions: lists, and what there is to know of one.
+//! Sessions, in lists and in detail.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,51 +17,51 @@ use crate::problem::{Problem, Result};
 use crate::route::Nothing;
 use crate::site::{Act, Look};
 
-/// The longest page.
+/// The most sessions on a page.
 const MOST: usize = 200;
 
-/// How many sessions are on a page if nobody says.
+/// The default number of sessions on a page.
 const USUAL: usize = 50;
 
-/// Which sessions are listed.
+/// Selects sessions.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub(crate) struct Which {
-    /// How they stand: `running`, `paused` and so on; several with commas.
+    /// The status: `running`, `paused` and so on; several with commas.
     status: Option<String>,
-    /// This agent.
+    /// The agent.
     agent: Option<String>,
-    /// This model.
+    /// The model.
     model: Option<String>,
     /// All of these tags, with commas.
     tag: Option<String>,
-    /// This label.
+    /// The label.
     label: Option<String>,
-    /// This text in the task.
+    /// A text in the task.
     task: Option<String>,
-    /// This folder.
+    /// The workspace.
     workspace: Option<String>,
     /// Updated at this time or later.
     since: Option<Time>,
     /// Updated before this time.
     until: Option<Time>,
-    /// Imported from this system.
+    /// The system that it was imported from.
     source: Option<String>,
-    /// Belonging to this there.
+    /// The scope in that system.
     scope: Option<String>,
-    /// `roots` leaves subagents out, as if absent; `any` takes them in; a session's id means its
+    /// `roots` (the default) leaves out subagents; `any` includes them; a session's id selects its
     /// subagents and forks.
     family: Option<String>,
-    /// Only those that can be resumed now.
+    /// Only sessions that can be resumed now.
     #[serde(default)]
     ready: bool,
-    /// Those in the trash instead.
+    /// Only sessions in the trash.
     #[serde(default)]
     trash: bool,
     /// `updated`, `created`, `cost` or `steps`.
     sort: Option<String>,
-    /// Where the page before ended.
+    /// The `next` cursor of the last page.
     cursor: Option<String>,
-    /// How many, at most 200.
+    /// The most sessions, at most 200.
     limit: Option<usize>,
 }
 
@@ -109,7 +109,7 @@ fn status(word: &str) -> Result<Status> {
 }
 
 pub(super) fn unknown(place: &str, word: &str, known: &str) -> Problem {
-    Problem::invalid(format!("{word:?} is no {place}"))
+    Problem::invalid(format!("unknown {place} {word:?}"))
         .at(place)
         .hint(format!("expected one of: {known}"))
 }
@@ -137,7 +137,7 @@ pub(super) fn list(look: &Look<'_>, which: Which) -> Result<List<SessionItem>> {
     Ok(List { items, next: page.next.map(write_cursor) })
 }
 
-/// A cursor as it is given to clients: `VALUE.KEY`.
+/// A cursor for clients: `VALUE.KEY`.
 fn write_cursor(cursor: Cursor) -> String {
     format!("{}.{}", cursor.value, cursor.key)
 }
@@ -147,7 +147,7 @@ fn read_cursor(text: &str) -> Result<Cursor> {
         let (value, key) = text.split_once('.')?;
         Some(Cursor { value: value.parse().ok()?, key: key.parse().ok()? })
     };
-    read().ok_or_else(|| Problem::invalid("this is no cursor of ours").at("cursor"))
+    read().ok_or_else(|| Problem::invalid("invalid cursor").at("cursor"))
 }
 
 pub(super) fn show(look: &Look<'_>, _: Nothing) -> Result<SessionDetails> {
@@ -208,7 +208,7 @@ pub(super) fn checkpoints(look: &Look<'_>, _: Nothing) -> Result<List<Checkpoint
     Ok(List { items: found.into_iter().map(Into::into).collect(), next: None })
 }
 
-/// The same for those who send it as a change: it changes nothing.
+/// The same as a change, for clients that send one. It changes nothing.
 pub(super) fn verify_now(act: &Act<'_>, none: Nothing) -> Result<Verified> {
     verify(&act.look, none)
 }

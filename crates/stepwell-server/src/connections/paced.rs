@@ -1,4 +1,4 @@
-//! A socket whose other end has to take what is sent to it.
+//! A socket that fails if its peer stops reading.
 
 use std::future::Future;
 use std::io;
@@ -9,20 +9,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How long a client may take for the next part of an answer.
+/// The time limit for the next part of an answer.
 const PART_TIME: Duration = Duration::from_secs(15);
 
-/// How much it has to take in that time. Whoever has a slow line has more than these four
-/// kilobytes a second; whoever holds a connection for its own sake has to work for it.
+/// How much the peer has to read in that time. Even a slow line reads more than four kilobytes a
+/// second, and a client that only wants to occupy a connection has to work for it.
 const PART: usize = 64 * 1024;
 
-/// A socket that fails when its other end does not read.
+/// A socket that fails if its peer does not read.
 #[derive(Debug)]
 pub(crate) struct Paced<S> {
     inner: S,
-    /// When the client is too slow; none while it keeps up.
+    /// The deadline of a slow client; `None` while the client keeps up.
     late: Option<Pin<Box<Sleep>>>,
-    /// What it took since it began to be slow.
+    /// How much the client has read since it became slow.
     taken: usize,
     part_time: Duration,
 }
@@ -32,7 +32,7 @@ impl<S> Paced<S> {
         Self { inner, late: None, taken: 0, part_time: PART_TIME }
     }
 
-    /// Looks at the outcome of a write: one that waits is waited for only so long.
+    /// Checks the result of a write. A pending write gets a deadline.
     fn paced<T>(
         &mut self,
         context: &mut Context<'_>,
@@ -97,7 +97,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let flushed = Pin::new(&mut self.inner).poll_flush(context);
         if matches!(flushed, Poll::Ready(Ok(()))) {
-            // Nothing is left to take: a stream may be quiet for as long as it likes.
+            // Everything was read: an idle stream may stay silent.
             self.late = None;
         }
         self.paced(context, flushed, |()| 0)

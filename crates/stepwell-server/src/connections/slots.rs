@@ -1,4 +1,4 @@
-//! Places for connections. Whoever showed a token keeps theirs.
+//! Slots for connections. A connection with a valid token keeps its slot.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// Where a request's connection came from.
+/// The peer of a request's connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Peer {
     pub(crate) address: SocketAddr,
@@ -16,7 +16,7 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
-    /// Somebody showed a token: their connection is not taken away for another.
+    /// Marks the connection as authenticated, so that it keeps its slot.
     pub(crate) fn is_known(&self) {
         self.place.is_known.store(true, Ordering::Relaxed);
     }
@@ -28,7 +28,7 @@ struct SlotState {
     needed: Notify,
 }
 
-/// The places.
+/// The slots.
 #[derive(Clone, Debug)]
 pub(crate) struct Slots {
     free: Arc<Semaphore>,
@@ -38,11 +38,11 @@ pub(crate) struct Slots {
 #[derive(Debug, Default)]
 struct Occupied {
     next: u64,
-    /// The oldest first.
+    /// By age, the oldest first.
     places: BTreeMap<u64, Arc<SlotState>>,
 }
 
-/// A place that is taken until it is dropped.
+/// A slot, free again when dropped.
 #[derive(Debug)]
 pub(crate) struct Slot {
     number: u64,
@@ -56,8 +56,8 @@ impl Slots {
         Self { free: Arc::new(Semaphore::new(most)), taken: Arc::default() }
     }
 
-    /// Takes a place, for which the oldest connection without a token goes if there is none. If all
-    /// have shown one, it waits.
+    /// Takes a slot. If none is free, the oldest connection without a token is closed; if all have
+    /// tokens, this waits.
     pub(crate) async fn acquire(&self, address: SocketAddr) -> Slot {
         let permit = match Arc::clone(&self.free).try_acquire_owned() {
             Ok(permit) => Some(permit),
@@ -94,7 +94,7 @@ impl Slot {
         self.peer.clone()
     }
 
-    /// Waits until the place is needed for another connection.
+    /// Waits until the slot is needed for another connection.
     pub(crate) async fn is_needed(&self) {
         self.peer.place.needed.notified().await;
     }
@@ -128,7 +128,7 @@ mod tests {
         drop(stranger);
         let newcomer = waits.await.unwrap();
         newcomer.peer().is_known();
-        // All are known now: the next one waits until somebody leaves.
+        // All are authenticated, so the next one waits for a free slot.
         let mut waits = Box::pin(slots.acquire(from));
         assert!(futures_util::poll!(&mut waits).is_pending());
         drop(known);

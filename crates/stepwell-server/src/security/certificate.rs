@@ -1,4 +1,4 @@
-//! A certificate and its key, as a server needs them.
+//! TLS certificates.
 
 use std::io;
 use std::path::Path;
@@ -7,10 +7,9 @@ use rustls::ServerConfig;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
-/// Reads a certificate with those that vouch for it, and its key, from PEM files.
+/// Reads a certificate chain and its key from PEM files.
 ///
-/// # Errors
-/// If a file cannot be read, or the two do not belong together.
+/// # Errors If a file cannot be read, or the two do not match.
 pub fn certificate(chain: &Path, key: &Path) -> io::Result<ServerConfig> {
     let chain = CertificateDer::pem_file_iter(chain).map_err(io::Error::other)?;
     let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(io::Error::other)?;

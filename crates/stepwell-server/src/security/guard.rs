@@ -1,40 +1,40 @@
-//! What every request has to pass before a handler sees it.
+//! The checks on every request before a handler sees it.
 
 use axum::http::{HeaderMap, Method, header};
 
 use super::{Caller, Credential, Logins, Origin, Refused};
 use crate::problem::Problem;
 
-/// The header that a page of another origin cannot send unasked.
+/// A header that a page of another origin cannot send without permission.
 const OURS: &str = "x-stepwell";
 
-/// The header with the key of a cookie. The page keeps it where no other origin reads it.
+/// The header with a cookie's key. The page keeps it where no other origin can read it.
 const KEY: &str = "x-stepwell-key";
 
-/// How many bytes all headers of a request may have.
+/// The most bytes of all headers of a request.
 const HEAD: usize = 64 * 1024;
 
-/// Where a request wants in.
+/// The entrance of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entrance {
     /// The page and the API.
     Api,
-    /// MCP, whose clients know nothing of our header. So no cookie counts there, which a browser
-    /// would send whoever asks: only a token does.
+    /// MCP. Its clients do not send our header, so only tokens count there, not cookies: a browser
+    /// would send a cookie for any page.
     Mcp,
 }
 
-/// Checks where a request comes from, and whose it is.
+/// Checks the origin and the credentials of requests.
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// The names under which the server is reached.
+    /// The origins of the server.
     pub(crate) origins: Vec<Origin>,
     pub(crate) logins: Logins,
-    /// The name of the cookie: one for each port, so that two servers do not disturb each other.
+    /// The cookie's name, which contains the port, so that two servers do not interfere.
     pub(crate) cookie: String,
 }
 
-/// A request whose origin is ours; the caller and what they showed, if they are logged in.
+/// A request with a valid origin; with the caller and their credential, if logged in.
 #[derive(Clone, Debug)]
 pub(crate) struct Passed {
     login: Result<(Caller, Credential), Refused>,
@@ -43,16 +43,14 @@ pub(crate) struct Passed {
 impl Passed {
     /// The caller.
     ///
-    /// # Errors
-    /// If nobody is logged in.
+    /// # Errors If not logged in.
     pub(crate) fn caller(self) -> Result<Caller, Problem> {
         self.login().map(|(caller, _)| caller)
     }
 
-    /// The caller, and what they showed.
+    /// The caller and their credential.
     ///
-    /// # Errors
-    /// If nobody is logged in.
+    /// # Errors If not logged in.
     pub(crate) fn login(self) -> Result<(Caller, Credential), Problem> {
         self.login.map_err(|why| match why {
             Refused::Unknown => Problem::unauthorized(),
@@ -62,7 +60,7 @@ impl Passed {
 }
 
 impl Guard {
-    /// Lets a request pass, or says why not.
+    /// Checks a request.
     pub(crate) fn check(
         &self,
         entrance: Entrance,
@@ -101,7 +99,7 @@ impl Guard {
         Ok(Passed { login: self.logins.by_cookie(cookie, key).ok_or(Refused::Unknown) })
     }
 
-    /// Our cookie among those that a browser sent.
+    /// Our cookie among a browser's cookies.
     pub(crate) fn cookie_of<'a>(&self, headers: &'a HeaderMap) -> Option<&'a str> {
         let cookies = headers.get_all(header::COOKIE).iter().filter_map(|it| it.to_str().ok());
         let mut pairs =
@@ -109,7 +107,7 @@ impl Guard {
         pairs.find(|(name, _)| *name == self.cookie).map(|(_, value)| value)
     }
 
-    /// A cookie that logs a browser in, as a header.
+    /// The header that sets the login cookie.
     pub(crate) fn set_cookie(&self, value: &str) -> String {
         let secure = if self.origins.iter().any(Origin::is_secure) { "; Secure" } else { "" };
         let age = if value.is_empty() { "; Max-Age=0" } else { "; Max-Age=2592000" };
@@ -198,7 +196,7 @@ mod tests {
             guard.check(Entrance::Api, &Method::GET, &sent).unwrap().caller()
         };
         assert_eq!(ask((KEY, &login.key)).unwrap().name, "ann");
-        // What a server on another port has: the cookie, and any header that it likes.
+        // A server on another port receives the cookie, and can send any header.
         for more in
             [("sec-fetch-site", "same-origin"), (OURS, "1"), (KEY, ""), (KEY, &login.cookie)]
         {

@@ -1,14 +1,14 @@
-//! What every answer carries, so that a browser keeps it harmless.
+//! The security headers of every answer.
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue, header};
 
-/// Only our own scripts, styles and requests; nothing may frame the page, and text never becomes
-/// markup. The one trusted type is the address of the page's shared worker.
+/// Only our own scripts, styles and requests; no framing, and text never becomes markup. The only
+/// trusted type is the URL of the page's shared worker.
 const POLICY: &str = "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; \
     img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; \
     frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types stepwell";
 
-/// Adds what every answer carries. What may be kept by a cache says so itself.
+/// Adds the headers. Cacheable answers set their own cache policy.
 pub(crate) fn harden(headers: &mut HeaderMap) {
     let fixed = [
         (header::CONTENT_SECURITY_POLICY, POLICY),

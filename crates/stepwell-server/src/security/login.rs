@@ -1,11 +1,11 @@
 //! Logins: tokens of programs, one-time links and cookies of browsers.
 //!
-//! A cookie is signed with the very token that it was given for, and not kept: it outlives a restart
-//! of the server, and ends with the token. One that was taken back is remembered, over restarts too.
+//! A cookie is signed with the token that it was issued for, and not stored: it outlives a restart
+//! of the server, and ends with the token. Revoked cookies are remembered, also over restarts.
 //!
-//! A browser sends a cookie to every port of its host, so a cookie alone opens nothing. Each cookie
-//! has a key, which the page keeps in its own storage and sends as a header. The key is made from
-//! the token and the cookie: a server that sees the cookie cannot make it.
+//! A browser sends a cookie to every port of its host, so a cookie alone grants nothing. Each
+//! cookie has a key, which the page keeps in its own storage and sends as a header. The key is
+//! derived from the token and the cookie: a server that sees the cookie cannot compute it.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,19 +18,19 @@ use stepwell::clock::Clock;
 
 use super::{Caller, Logouts, NamedToken, Token, Tokens};
 
-/// A minute, in the microseconds that a clock tells.
+/// A minute, in the clock's microseconds.
 const MINUTE: i64 = 60_000_000;
 
-/// How long a one-time link lets somebody in.
+/// How long a one-time link is valid.
 const LINK_LIFE: i64 = MINUTE;
 
 /// How long a browser stays logged in.
 const COOKIE_LIFE: i64 = 30 * 24 * 60 * MINUTE;
 
-/// How many wrong tokens are looked at in a minute.
+/// How many wrong tokens a minute are checked.
 const FAILURES: usize = 10;
 
-/// Who is let in, and how.
+/// The credentials of callers.
 #[derive(Debug)]
 pub(crate) struct Logins {
     tokens: Tokens,
@@ -42,7 +42,7 @@ pub(crate) struct Logins {
 #[derive(Debug, Default)]
 struct State {
     links: Vec<Pass>,
-    /// When somebody showed a wrong token.
+    /// The times of wrong tokens.
     failures: Vec<i64>,
     streams: HashMap<String, usize>,
 }
@@ -50,12 +50,12 @@ struct State {
 #[derive(Clone, Debug)]
 struct Pass {
     secret: Token,
-    /// The token that its cookie is signed with.
+    /// The token that signs its cookie.
     owner: NamedToken,
     until: i64,
 }
 
-/// What somebody showed to get in. Whoever stays for long is asked again whether it still counts.
+/// A caller's credential. Long connections check again whether it is still valid.
 #[derive(Clone, Debug)]
 pub(crate) enum Credential {
     /// A token.
@@ -67,16 +67,16 @@ pub(crate) enum Credential {
 /// A link that logs a browser in, once.
 #[derive(Clone, Debug)]
 pub struct OneTimeLink {
-    /// What is behind `/login#`.
+    /// The part after `/login#`.
     pub code: Token,
 }
 
-/// Why somebody is not let in.
+/// Why a credential is rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
-    /// What they showed is not known.
+    /// It is unknown.
     Unknown,
-    /// There were too many wrong ones: later.
+    /// Too many wrong ones: try again later.
     TooMany,
 }
 
@@ -93,9 +93,9 @@ impl Logins {
         self.state.lock()
     }
 
-    /// Whose token this is.
+    /// The owner of this token.
     fn owner(&self, shown: &Token) -> Option<NamedToken> {
-        // All are looked at, so that the time says nothing of which one it was.
+        // All are compared, so that the time does not reveal which one matched.
         self.tokens.now().iter().fold(None, |found, known| match known.token.matches(shown) {
             true => Some(known.clone()),
             false => found,
@@ -107,13 +107,13 @@ impl Logins {
         found.ok_or_else(|| self.state().fail(self.now()))
     }
 
-    /// Who has this token.
+    /// The caller with this token.
     pub(crate) fn by_token(&self, text: &str) -> Result<(Caller, Credential), Refused> {
         let owner = self.owner_of_text(text)?;
         Ok((owner.caller(), Credential::Token(owner.token)))
     }
 
-    /// A link for a browser of the user whose machine this is.
+    /// A link for a browser of the user who runs the server.
     pub(crate) fn link(&self) -> io::Result<OneTimeLink> {
         let none = || io::Error::other("there is no token of the user's own");
         let owner = self.tokens.users_own().ok_or_else(none)?;
@@ -123,13 +123,13 @@ impl Logins {
         Ok(OneTimeLink { code })
     }
 
-    /// Takes a link, which works once, or a token, and logs a browser in: the cookie and its key are
-    /// made with the token itself, so that they let nobody do more.
+    /// Takes a link, which works once, or a token, and logs a browser in. Cookie and key are made
+    /// with the token itself, so they grant nothing more.
     pub(crate) fn redeem(&self, code: &str) -> Result<BrowserLogin, Refused> {
         let linked = self.state().take_link(code, self.now());
         let owner = match linked {
             Some(owner) => owner,
-            // Whoever has a token may log in with it, too.
+            // A token works as a login, too.
             None => self.owner_of_text(code)?,
         };
         let cookie = Cookie::new(&owner, self.now() + COOKIE_LIFE);
@@ -138,7 +138,7 @@ impl Logins {
         Ok(BrowserLogin { cookie, key })
     }
 
-    /// Whose login it is: a cookie and the key that belongs to it.
+    /// The caller of a login: a cookie with its key.
     pub(crate) fn by_cookie(&self, cookie: &str, key: &str) -> Option<(Caller, Credential)> {
         let owner = self.owner_of_cookie(cookie)?;
         let right = Token::parse(&page_key(&owner, cookie))?;
@@ -146,14 +146,14 @@ impl Logins {
         is_right.then(|| (owner.caller(), Credential::Cookie(cookie.to_owned())))
     }
 
-    /// Whose cookie it is, if it still counts.
+    /// The owner of a cookie, if it is still valid.
     fn owner_of_cookie(&self, text: &str) -> Option<NamedToken> {
         let (tokens, now) = (self.tokens.now(), self.now());
         let owner = tokens.iter().find(|known| Cookie::is_signed(text, known, now))?;
         (!self.logouts.has(text)).then(|| owner.clone())
     }
 
-    /// Does what somebody showed before still let them in?
+    /// Is a credential still valid?
     pub(crate) fn still_counts(&self, shown: &Credential) -> bool {
         match shown {
             Credential::Token(token) => self.owner(token).is_some(),
@@ -161,10 +161,9 @@ impl Logins {
         }
     }
 
-    /// Takes a cookie back, for good.
+    /// Revokes a cookie for good.
     ///
-    /// # Errors
-    /// If that cannot be kept. This server knows it all the same.
+    /// # Errors If that cannot be stored. This server remembers it nevertheless.
     pub(crate) fn log_out(&self, text: &str) -> io::Result<()> {
         match (self.owner_of_cookie(text), Cookie::until(text)) {
             (Some(_), Some(until)) => self.logouts.add(text, until, self.now()),
@@ -172,7 +171,7 @@ impl Logins {
         }
     }
 
-    /// Opens streams for a caller, unless they would have more than `most`.
+    /// Opens streams for a caller, unless there would be more than `most`.
     pub(crate) fn open_streams(&self, caller: &Caller, many: usize, most: usize) -> bool {
         let mut state = self.state();
         let open = state.streams.entry(caller.name.clone()).or_default();
@@ -181,7 +180,7 @@ impl Logins {
         may
     }
 
-    /// Streams of a caller ended.
+    /// Closes streams of a caller.
     pub(crate) fn close_streams(&self, caller: &Caller, many: usize) {
         if let Some(open) = self.state().streams.get_mut(&caller.name) {
             *open = open.saturating_sub(many);
@@ -189,7 +188,7 @@ impl Logins {
     }
 }
 
-/// What a browser gets when it logs in. It needs both.
+/// The result of a browser's login. Both parts are needed.
 #[derive(Clone, Debug)]
 pub(crate) struct BrowserLogin {
     /// For the browser's cookies.
@@ -198,7 +197,7 @@ pub(crate) struct BrowserLogin {
     pub(crate) key: String,
 }
 
-/// A cookie: until when it counts, something random, and a signature over both.
+/// A cookie: its expiry, random bits, and a signature over both.
 #[derive(Clone, Debug)]
 struct Cookie(String);
 
@@ -208,7 +207,7 @@ impl Cookie {
         Ok(Self(format!("{said}.{}", signature(owner, &said))))
     }
 
-    /// Did this owner's token sign it, and does it still count?
+    /// Did this owner's token sign it, and is it still valid?
     fn is_signed(text: &str, owner: &NamedToken, now: i64) -> bool {
         let Some((said, shown)) = text.rsplit_once('.') else { return false };
         let (Some(shown), Some(right)) =
@@ -219,7 +218,7 @@ impl Cookie {
         shown.matches(&right) && Self::until(text).is_some_and(|until| until > now)
     }
 
-    /// Until when it says that it counts.
+    /// Its expiry.
     fn until(text: &str) -> Option<i64> {
         text.split('.').next()?.parse().ok()
     }
@@ -229,7 +228,8 @@ fn signature(owner: &NamedToken, said: &str) -> String {
     keyed(owner, &format!("{} {said}", owner.name))
 }
 
-/// The key of a cookie. No name has a line break, so it is the signature of nothing else.
+/// The key of a cookie. Names have no line breaks, so the signature cannot be one of something
+/// else.
 fn page_key(owner: &NamedToken, cookie: &str) -> String {
     keyed(owner, &format!("page key\n{}\n{cookie}", owner.name))
 }
@@ -247,8 +247,8 @@ impl State {
         Some(self.links.swap_remove(found).owner)
     }
 
-    /// Counts a wrong token. Nobody can guess one of 256 bits, so those who have the right one are
-    /// let in however many wrong ones others show.
+    /// Counts a wrong token. Guessing 256 bits is impossible, so the right token is accepted
+    /// however many wrong ones others send.
     fn fail(&mut self, now: i64) -> Refused {
         self.failures.retain(|at| now - at < MINUTE);
         if self.failures.len() >= FAILURES {
@@ -284,7 +284,7 @@ mod tests {
         (with(vec![named("ann", Role::Operator, &token)], None), token)
     }
 
-    /// Who is let in with a login.
+    /// The caller of a login.
     fn of(logins: &Logins, login: &BrowserLogin) -> Option<Caller> {
         logins.by_cookie(&login.cookie, &login.key).map(|(caller, _)| caller)
     }
@@ -321,7 +321,7 @@ mod tests {
         assert!(logins.by_cookie(&cookie, &key).is_none() && !logins.still_counts(&shown));
     }
 
-    /// A clock that stands where it is put.
+    /// A clock that only a test moves.
     #[derive(Debug, Default)]
     struct Standing(AtomicI64);
 
@@ -347,7 +347,7 @@ mod tests {
         assert!(logins.by_cookie(&cookie, &key).is_some());
         clock.0.store(over, Ordering::Relaxed);
         assert!(logins.by_cookie(&cookie, &key).is_none() && !logins.still_counts(&shown));
-        // And wrong tokens are counted for a minute alone.
+        // Wrong tokens are counted for a minute only.
         for _ in 0..FAILURES {
             assert_eq!(logins.by_token("wrong").unwrap_err(), Refused::Unknown);
         }

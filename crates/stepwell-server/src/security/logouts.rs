@@ -1,5 +1,5 @@
-//! Cookies that were taken back. A cookie is signed and not kept, so that whoever logs out must be
-//! remembered: by every server of the user, and over restarts.
+//! Revoked cookies. Cookies are signed, not stored, so all servers of the user must remember a
+//! logout, also after a restart.
 
 use std::collections::HashSet;
 use std::io;
@@ -10,10 +10,10 @@ use stepwell_workspace::locked_file;
 
 use super::stamp::Stamp;
 
-/// The cookies that were taken back, as digests: the file lets nobody in.
+/// Digests of revoked cookies: the file itself grants no access.
 #[derive(Debug)]
 pub(crate) struct Logouts {
-    /// Where they are kept; absent, only in memory.
+    /// Their file; `None` to keep them in memory only.
     path: Option<PathBuf>,
     known: Mutex<Known>,
 }
@@ -25,13 +25,13 @@ struct Known {
 }
 
 impl Logouts {
-    /// Those that a file keeps.
+    /// The revoked cookies in a file.
     pub(crate) fn new(path: Option<PathBuf>) -> Self {
         Self { path, known: Mutex::default() }
     }
 
-    /// Was this cookie taken back, here or by another server? If the file cannot be read, every
-    /// cookie was: nobody knows which one.
+    /// Was this cookie revoked, here or by another server? If the file cannot be read, every cookie
+    /// counts as revoked.
     pub(crate) fn has(&self, cookie: &str) -> bool {
         let mut known = self.known();
         if let Some(path) = &self.path {
@@ -46,7 +46,7 @@ impl Logouts {
         known.digests.contains(&digest(cookie))
     }
 
-    /// Takes a cookie back that counts until then. Those that are over by now are forgotten.
+    /// Revokes a cookie that would expire at `until`. Expired ones are dropped.
     pub(crate) fn add(&self, cookie: &str, until: i64, now: i64) -> io::Result<()> {
         let digest = digest(cookie);
         self.known().digests.insert(digest.clone());
@@ -68,7 +68,7 @@ impl Logouts {
     }
 }
 
-/// Until when a cookie would have counted, and its digest.
+/// The expiry and the digest of a cookie.
 fn read(line: &str) -> Option<(i64, &str)> {
     let (until, digest) = line.split_once(' ')?;
     Some((until.parse().ok()?, digest))
@@ -94,7 +94,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).unwrap();
         assert!(!text.contains(&digest("a")) && text.contains(&digest("b")), "{text}");
         assert!(Logouts::new(Some(path.clone())).has("b"));
-        // A cookie's text is not in it.
+        // The file does not contain the cookie's text.
         assert!(text.lines().all(|line| read(line).is_some_and(|(_, it)| it.len() == 64)));
         std::fs::write(&path, [0xff]).unwrap();
         assert!(one.has("never taken back"), "nobody knows which ones were");

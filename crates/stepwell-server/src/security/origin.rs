@@ -1,18 +1,18 @@
-//! Where the server is reached, as browsers name it.
+//! The origins of the server, as browsers name them.
 
 use std::net::SocketAddr;
 
-/// A scheme and a host, as `https://example.org` or `http://127.0.0.1:4000`.
+/// A scheme and a host, such as `https://example.org` or `http://127.0.0.1:4000`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Origin {
     scheme: String,
-    /// The host and its port, as the header `Host` has them.
+    /// The host and port, as in the header `Host`.
     host: String,
 }
 
 impl Origin {
-    /// Reads the name under which others reach the server: `https://host` or `https://host:port`,
-    /// with nothing behind. Without TLS it has none: tokens and cookies would be there to read.
+    /// Parses the server's public origin: `https://host` or `https://host:port`, without a path.
+    /// TLS is required, because tokens and cookies would be readable otherwise.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let (scheme, host) = text.trim_end_matches('/').split_once("://")?;
@@ -22,7 +22,7 @@ impl Origin {
             .then(|| Self { scheme: scheme.to_owned(), host: host.to_ascii_lowercase() })
     }
 
-    /// The names of an address on this machine.
+    /// The origins of a loopback address.
     pub(crate) fn of_listener(address: SocketAddr, scheme: &str) -> Vec<Self> {
         let port = address.port();
         let host = |host: String| Self { scheme: scheme.to_owned(), host };
@@ -37,7 +37,7 @@ impl Origin {
         names
     }
 
-    /// Is that its host, as a request names it?
+    /// Is this its host, as a request names it?
     pub(crate) fn is_host(&self, host: &str) -> bool {
         self.host.eq_ignore_ascii_case(host)
     }

@@ -1,9 +1,9 @@
-//! How a file is told from what it was before, without reading it.
+//! Detects that a file changed, without reading it.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// What changes whenever a file is replaced or written.
+/// Metadata that changes whenever a file is replaced or written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     file: (u64, u64),
@@ -12,7 +12,7 @@ pub(crate) struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of a file that is there.
+    /// The stamp of an existing file.
     pub(crate) fn of(path: &Path) -> Option<Self> {
         let found = path.metadata().ok()?;
         Some(Self {

@@ -1,4 +1,4 @@
-//! Tokens: 256 random bits that let somebody in.
+//! Tokens: 256 random bits that grant access.
 
 use std::fmt;
 use std::fs::OpenOptions;
@@ -13,15 +13,14 @@ use super::{Caller, Role};
 
 const BYTES: usize = 32;
 
-/// 256 random bits. Nothing prints them by accident.
+/// 256 random bits. They are never printed by accident.
 #[derive(Clone)]
 pub struct Token([u8; BYTES]);
 
 impl Token {
-    /// A new one.
+    /// A new token.
     ///
-    /// # Errors
-    /// If the machine has no random bits.
+    /// # Errors If the machine provides no random bits.
     #[expect(
         clippy::disallowed_methods,
         reason = "nobody may choose what a token is, no test either"
@@ -32,14 +31,14 @@ impl Token {
         Ok(Self(bytes))
     }
 
-    /// Reads one as it is written.
+    /// Parses a token.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
         Some(Self(bytes.try_into().ok()?))
     }
 
-    /// Its text, for the one whom it lets in.
+    /// The text of the token, for its owner.
     #[must_use]
     pub fn reveal(&self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
@@ -49,24 +48,24 @@ impl Token {
         &self.0
     }
 
-    /// Is it the same? It takes as long whatever is different.
+    /// Are they equal? Takes the same time for all tokens.
     #[must_use]
     pub fn matches(&self, other: &Self) -> bool {
         let differences = self.0.iter().zip(other.0).fold(0, |found, (a, b)| found | (a ^ b));
         std::hint::black_box(differences) == 0
     }
 
-    /// The token that a file holds. If there is none, one is made; the file is its owner's alone.
+    /// The token in a file. If the file does not exist, it is created, readable only by its owner.
     ///
-    /// # Errors
-    /// If the file cannot be read or made, or others can read it.
+    /// # Errors If the file cannot be read or created, or others can read it.
     pub fn kept_in(path: &Path) -> io::Result<Self> {
         match OpenOptions::new().read(true).open(path) {
             Ok(mut file) => {
                 refuse_shared(&file)?;
                 let mut text = String::new();
                 file.read_to_string(&mut text)?;
-                let wrong = || io::Error::new(io::ErrorKind::InvalidData, "it holds no token");
+                let wrong =
+                    || io::Error::new(io::ErrorKind::InvalidData, "the file contains no token");
                 Self::parse(&text).ok_or_else(wrong)
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::renew(path),
@@ -74,13 +73,12 @@ impl Token {
         }
     }
 
-    /// Puts a new token into a file. Whoever has the old one is not let in any more.
+    /// Writes a new token into a file. The old one is no longer accepted.
     ///
-    /// # Errors
-    /// If the file cannot be made.
+    /// # Errors If the file cannot be written.
     pub fn renew(path: &Path) -> io::Result<Self> {
         let token = Self::generate()?;
-        // As a whole: a server that reads it meanwhile finds the old one or the new one.
+        // Written atomically: a server reads either the old one or the new one.
         replace_private_file(path, format!("{}\n", token.reveal()).as_bytes())?;
         Ok(token)
     }
@@ -92,7 +90,7 @@ fn refuse_shared(file: &std::fs::File) -> io::Result<()> {
         0 => Ok(()),
         _ => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            "others can read it; chmod 600 makes it yours alone",
+            "others can read the file; chmod 600 makes it private",
         )),
     }
 }
@@ -103,14 +101,14 @@ impl fmt::Debug for Token {
     }
 }
 
-/// A token, whose it is, and what it lets them do.
+/// A token with its owner and role.
 #[derive(Clone, Debug)]
 pub struct NamedToken {
-    /// The name that the log has.
+    /// The name in the log.
     pub name: String,
-    /// What its owner may do.
+    /// The owner's role.
     pub role: Role,
-    /// Is it the token of the user whose machine this is?
+    /// Does it belong to the user who runs the server?
     pub is_user: bool,
     /// The token.
     pub token: Token,
@@ -121,10 +119,9 @@ impl NamedToken {
         Caller { name: self.name.clone(), role: self.role, is_user: self.is_user }
     }
 
-    /// The tokens that a file lists, one on a line: `NAME viewer|operator TOKEN`.
+    /// The tokens in a file, one a line: `NAME viewer|operator TOKEN`.
     ///
-    /// # Errors
-    /// If the file cannot be read, others can read it, or a line is wrong.
+    /// # Errors If the file cannot be read, others can read it, or a line is invalid.
     pub fn all_in(path: &Path) -> io::Result<Vec<Self>> {
         let mut file = OpenOptions::new().read(true).open(path)?;
         refuse_shared(&file)?;

@@ -1,5 +1,5 @@
-//! The tokens that let somebody in, and the files that keep them. A file that changes counts at
-//! once: whoever is no longer in it is out.
+//! The accepted tokens, and their files. A change of a file takes effect at once: a removed token
+//! is no longer accepted.
 
 use std::collections::HashSet;
 use std::io;
@@ -11,14 +11,14 @@ use parking_lot::Mutex;
 use super::stamp::Stamp;
 use super::{NamedToken, Role, Token};
 
-/// Where tokens are kept.
+/// The files of tokens.
 #[derive(Clone, Debug)]
 pub struct TokenFiles {
     /// The user's name.
     pub name: String,
     /// The file with the user's own token.
     pub own: PathBuf,
-    /// A file with others': `NAME viewer|operator TOKEN` on each line.
+    /// A file of others' tokens: `NAME viewer|operator TOKEN` on each line.
     pub others: Option<PathBuf>,
 }
 
@@ -43,8 +43,8 @@ impl TokenFiles {
     }
 }
 
-/// The tokens that let somebody in. A name is there once, and so is a token: what somebody may do
-/// does not depend on which of two is found first.
+/// The accepted tokens. Names and tokens are unique, so that a caller's role does not depend on the
+/// order.
 #[derive(Debug)]
 pub struct Tokens {
     files: Option<TokenFiles>,
@@ -58,10 +58,9 @@ struct Read {
 }
 
 impl Tokens {
-    /// Some that stay.
+    /// A fixed set.
     ///
-    /// # Errors
-    /// If two have one name, or are the same.
+    /// # Errors If two have the same name or token.
     pub fn new(tokens: Vec<NamedToken>) -> io::Result<Self> {
         refuse_twice(&tokens)?;
         Ok(Self {
@@ -70,17 +69,16 @@ impl Tokens {
         })
     }
 
-    /// Those that files keep. The user's own is made if there is none.
+    /// The tokens in files. A missing token of the user is created.
     ///
-    /// # Errors
-    /// If a file cannot be read, or two tokens have one name or are the same.
+    /// # Errors If a file cannot be read, or two tokens have the same name or are equal.
     pub fn kept_in(files: TokenFiles) -> io::Result<Self> {
         let stamps = files.stamps();
         let tokens = files.read()?.into();
         Ok(Self { files: Some(files), read: Mutex::new(Read { tokens, stamps }) })
     }
 
-    /// Those that count now.
+    /// The current tokens.
     pub(crate) fn now(&self) -> Arc<[NamedToken]> {
         let mut read = self.read.lock();
         if let Some(files) = &self.files {
@@ -88,15 +86,15 @@ impl Tokens {
             if stamps != read.stamps {
                 match files.read() {
                     Ok(tokens) => *read = Read { tokens: tokens.into(), stamps },
-                    // Half of a file that is being written lets nobody in or out.
-                    Err(error) => tracing::warn!(%error, "tokens are as they were"),
+                    // A half-written file changes nothing.
+                    Err(error) => tracing::warn!(%error, "the tokens stay unchanged"),
                 }
             }
         }
         Arc::clone(&read.tokens)
     }
 
-    /// The token of the user whose machine this is.
+    /// The token of the user who runs the server.
     pub(crate) fn users_own(&self) -> Option<NamedToken> {
         self.now().iter().find(|token| token.is_user).cloned()
     }
@@ -107,7 +105,7 @@ fn refuse_twice(tokens: &[NamedToken]) -> io::Result<()> {
     for NamedToken { name, token, .. } in tokens {
         let twice = match (names.insert(name), secrets.insert(token.bytes())) {
             (false, _) => format!("two tokens have the name {name}"),
-            (_, false) => format!("the token of {name} is somebody else's, too"),
+            (_, false) => format!("{name} has the same token as somebody else"),
             (true, true) => continue,
         };
         return Err(io::Error::new(io::ErrorKind::InvalidData, twice));

@@ -1,4 +1,4 @@
-//! The streams: one session's log as it grows, and which sessions change, with the logs of several.
+//! The streams: one session's log as it grows, and changes of sessions with the logs of several.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use crate::received::login;
 use crate::security::{Caller, Credential, Role};
 use crate::site::{Look, Site};
 
-/// How many streams one caller may have open. Each session that a stream follows counts as one: it
-/// has a thread of its own.
+/// The most open streams of one caller. Each followed session counts as one, because it has its own
+/// thread.
 const STREAMS: usize = 128;
 
-/// What stands for all stores, where that is possible.
+/// Selects all stores, where that is possible.
 const EVERY_STORE: &str = "*";
 
 /// A session's log as it grows.
@@ -45,7 +45,7 @@ pub(super) async fn session(
     .await
 }
 
-/// Which sessions change, and the logs of those that are followed.
+/// Changes of sessions, and the logs of followed ones.
 pub(super) async fn changes(State(site): State<Arc<Site>>, request: Request) -> Answer {
     let follows: Result<Vec<Follow>> =
         query(&request, "follow").map(|text| Follow::parse(&text)).collect();
@@ -86,7 +86,7 @@ impl Follow {
         }
     }
 
-    /// Begins to follow it. One that cannot be followed does not keep the others from it.
+    /// Begins to follow it. If that fails, the others are still followed.
     fn begin(self, site: &Site, caller: &Caller, to: &Outlet) {
         let to = to.of_session(&self.store, &self.id);
         let begun = site.stores.get(Some(&self.store), caller).and_then(|store| {
@@ -102,7 +102,7 @@ impl Follow {
     }
 }
 
-/// Only the user who runs the server hears a model while it speaks.
+/// Only the user who runs the server receives live pieces.
 fn watcher(caller: &Caller) -> Watcher {
     match caller.is_user && caller.role == Role::Operator {
         true => Watcher::User,
@@ -110,7 +110,7 @@ fn watcher(caller: &Caller) -> Watcher {
     }
 }
 
-/// The values of a parameter of a request's query.
+/// The values of a query parameter.
 fn query<'a>(request: &'a Request, name: &'a str) -> impl Iterator<Item = String> + 'a {
     let pairs = request.uri().query().unwrap_or_default().split('&');
     let named = pairs.filter_map(|pair| pair.split_once('=')).filter(move |(key, _)| *key == name);
@@ -118,7 +118,7 @@ fn query<'a>(request: &'a Request, name: &'a str) -> impl Iterator<Item = String
     named.map(move |(_, value)| plain(value))
 }
 
-/// A stream that is counted until it ends. It ends with the login that it was opened with.
+/// A stream that is counted until it ends. It ends with its login.
 struct Counted {
     site: Arc<Site>,
     caller: Caller,
@@ -138,7 +138,7 @@ impl Drop for Counted {
     }
 }
 
-/// Opens a stream that counts as so many.
+/// Opens a stream with this count.
 async fn open(
     site: Arc<Site>,
     login: Result<(Caller, Credential)>,
@@ -149,7 +149,7 @@ async fn open(
         let (caller, shown) = login?;
         if !site.guard.logins.open_streams(&caller, many, STREAMS) {
             let status = StatusCode::TOO_MANY_REQUESTS;
-            return Err(Problem::new(status, "busy", "too many streams are open"));
+            return Err(Problem::new(status, "busy", "too many open streams"));
         }
         let counted = Counted { site: Arc::clone(&site), caller: caller.clone(), shown, many };
         let events = blocking(move || begin(&site, &caller)).await?;

@@ -19,6 +19,7 @@ import { tabs } from './tabs.mjs';
 import { phone } from './phone.mjs';
 import { decisions } from './decisions.mjs';
 import { typing } from './typing.mjs';
+import { importing } from './importing.mjs';
 
 const args = process.argv.slice(2);
 const option = (name) => {
@@ -92,7 +93,8 @@ try {
   await hostile(test);
   await decisions(test);
   await typing(test);
-  // Last: they leave many sessions behind.
+  // Last: these leave sessions behind.
+  await importing(test);
   await tabs(test);
 } finally {
   clearTimeout(clock);

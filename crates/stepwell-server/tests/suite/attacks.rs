@@ -1,4 +1,4 @@
-//! What must not get through, as it arrives over the wire.
+//! Attacks, as they arrive over the wire.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ use serde_json::json;
 use crate::dice::{Dice, Guess};
 use crate::test_env::{Login, TestEnv};
 
-/// Sends bytes as they are, and reads the status.
+/// Sends raw bytes, and reads the status.
 fn raw(env: &TestEnv, request: &str) -> u16 {
     let mut stream = TcpStream::connect(("127.0.0.1", env.port)).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -41,14 +41,14 @@ async fn another_name_and_another_origin_are_refused() {
     let bearer = format!("Bearer {}", env.operator.reveal());
     let own = ("Authorization", bearer.as_str());
     let path = "/api/v1/sessions";
-    // A name that was rebound to this address, as an attacker's page would use it.
+    // A name that an attacker's page rebound to this address.
     assert_eq!(raw(&env, &head(&env, "GET", path, &[("Host", "evil.example"), own])), 421);
     let origin = ("Origin", "https://evil.example");
     assert_eq!(raw(&env, &head(&env, "GET", path, &[origin, own])), 403);
     let json = ("Content-Type", "application/json");
     let sent = head(&env, "POST", path, &[origin, own, json, ("X-Stepwell", "1")]);
     assert_eq!(raw(&env, &sent), 403);
-    // What a form of another site can send.
+    // A form of another site can send this.
     let form = ("Content-Type", "application/x-www-form-urlencoded");
     assert_eq!(raw(&env, &head(&env, "POST", path, &[own, form])), 415);
     assert_eq!(raw(&env, &head(&env, "GET", path, &[own])), 200);
@@ -131,7 +131,7 @@ async fn what_is_too_large_is_refused_and_the_next_request_is_answered() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_cookie_is_ours_alone_and_a_link_works_once() {
     let env = TestEnv::new().await;
-    // A token is a login, too.
+    // A token works as a login, too.
     let body = json!({"code": env.operator.reveal()}).to_string();
     let send = |body: String| {
         reqwest::Client::new()
@@ -165,7 +165,7 @@ async fn a_cookie_without_its_key_opens_nothing_and_logs_nobody_out() {
         }
         let stop = format!("/sessions/{id}/stop");
         assert_eq!(env.browse(&stolen, Method::POST, &stop).await.status(), 401);
-        // It is told that it is out, and the browser whose cookie it is stays in.
+        // It gets the answer of a logout, but the browser that owns the cookie stays logged in.
         assert_eq!(env.browse(&stolen, Method::POST, "/logout").await.status(), 204);
     }
     assert_eq!(env.browse(&login, Method::GET, "/sessions").await.status(), 200);
@@ -220,7 +220,7 @@ async fn those_who_take_no_answer_hold_nobody_up() {
     for _ in 0..300 {
         let mut stream = TcpStream::connect(("127.0.0.1", env.port)).unwrap();
         stream.set_write_timeout(Some(Duration::from_millis(200))).unwrap();
-        // The server may have hung up on them already.
+        // The server may have disconnected already.
         let _ = stream.write_all(request.as_bytes());
         greedy.push(stream);
     }
@@ -243,23 +243,24 @@ async fn no_answer_invites_other_sites() {
     }
 }
 
-/// How many requests are made, unless `STEPWELL_SERVER_REQUESTS` says otherwise.
+/// The default number of requests; `STEPWELL_SERVER_REQUESTS` overrides it.
 const REQUESTS: usize = 600;
 
-/// How many of them are made to one session: some take it away.
+/// How many of them concern one session: some delete it.
 const OF_ONE_SESSION: usize = 100;
 
-/// How long an answer may take on the busiest machine.
+/// How long an answer may take on a busy machine.
 const ANSWER: Duration = Duration::from_secs(60);
 
-/// How many threads and open files this process has.
+/// The number of threads and open files of this process.
 fn held() -> [usize; 2] {
     ["/proc/self/task", "/proc/self/fd"]
         .map(|folder| std::fs::read_dir(folder).map_or(0, Iterator::count))
 }
 
-/// The long form runs alone in its process: `STEPWELL_SERVER_REQUESTS=10000 cargo test
-/// -p stepwell-server --test suite random_requests`. Then it counts what is left open, too.
+/// The long form runs alone in its process: `STEPWELL_SERVER_REQUESTS=10000 cargo test -p
+/// stepwell-server --test suite random_requests`. Then it also counts threads and files that stay
+/// open.
 #[tokio::test(flavor = "multi_thread")]
 async fn random_requests_are_never_a_defect_of_ours() {
     let env = TestEnv::new().await;

@@ -1,9 +1,9 @@
-//! Requests made by chance from the `OpenAPI` document: the same ones in every run.
+//! Random requests generated from the `OpenAPI` document: the same ones in every run.
 
 use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-/// What decides.
+/// The random numbers.
 pub(crate) struct Dice(pub(crate) u64);
 
 /// A request.
@@ -53,8 +53,8 @@ impl Dice {
         }
     }
 
-    /// A request to one of the document's operations: with parameters and fields of its own, and
-    /// now and then with such that it does not know.
+    /// A request for one of the document's operations, with its parameters and fields, and now and
+    /// then with unknown ones.
     pub(crate) fn request(&mut self, document: &Value, session: &str) -> Guess {
         let paths: Vec<(&String, &Value)> = document["paths"].as_object().unwrap().iter().collect();
         let (path, methods) = *self.one_of(&paths);
@@ -100,7 +100,7 @@ impl Dice {
         pairs.join("&")
     }
 
-    /// A value, mostly as a schema asks for it.
+    /// A value, mostly valid for a schema.
     fn value(&mut self, document: &Value, schema: &Value, depth: usize) -> Value {
         let schema = resolved(document, schema);
         if depth == 0 || self.roll(6) == 0 {
@@ -141,7 +141,7 @@ impl Dice {
         Value::Object(object)
     }
 
-    /// A value that nobody asked for.
+    /// A random value.
     fn anything(&mut self, depth: usize) -> Value {
         match self.roll(if depth == 0 { 5 } else { 7 }) {
             0 => Value::Null,
@@ -155,7 +155,7 @@ impl Dice {
     }
 }
 
-/// A schema, or what it refers to.
+/// A schema, with its reference resolved.
 fn resolved<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let name = schema["$ref"].as_str().and_then(|it| it.rsplit('/').next());
     name.map_or(schema, |name| &document["components"]["schemas"][name])

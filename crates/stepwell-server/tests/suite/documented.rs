@@ -21,7 +21,7 @@ async fn every_reading_route_answers_as_documented() {
         let query = match path.rsplit('/').next().unwrap() {
             "search" => "?q=login".to_owned(),
             "compare" => format!("?with={fork}"),
-            // No file was changed: that is told, too.
+            // The session changed no file, which has an answer, too.
             "content" => "?path=a.rs".to_owned(),
             _ => String::new(),
         };
@@ -69,7 +69,7 @@ async fn what_a_change_takes_is_what_the_document_says() {
     assert!(asked > 12, "{asked} routes");
 }
 
-/// What is asked for by whoever wants more than is offered.
+/// Requests beyond the allowed limits.
 const NOT_OFFERED: [&str; 12] = [
     "/purge",
     "/scrub",

@@ -1,4 +1,4 @@
-//! Streams: nothing is missed and nothing comes twice, over reconnects and restarts.
+//! Streams: nothing is missed or repeated, over reconnects and restarts.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -12,11 +12,11 @@ use stepwell_strict::{Ending, Rules, Say, Strict};
 
 use crate::test_env::TestEnv;
 
-/// A stream, read frame by frame. What comes is checked against the document, if there is one.
+/// A stream, read frame by frame, and checked against the document if there is one.
 struct Frames {
     response: reqwest::Response,
     rest: String,
-    /// What the document says of its events, and what is referred to there.
+    /// The document's description of its events, with its references.
     events: Value,
     components: Value,
     known: HashMap<String, jsonschema::Validator>,
@@ -71,7 +71,7 @@ impl Frames {
         }
     }
 
-    /// The next frame; none, when the stream ended.
+    /// The next frame; `None` at the end of the stream.
     async fn next(&mut self) -> Option<Frame> {
         loop {
             if let Some((frame, rest)) = self.rest.split_once("\n\n") {
@@ -100,7 +100,7 @@ impl Frames {
         }
     }
 
-    /// The ids of events, until this many were seen or the stream ended.
+    /// The ids of events, until this many arrived or the stream ended.
     async fn ids(&mut self, many: usize) -> Vec<u64> {
         let mut ids = Vec::new();
         while ids.len() < many {
@@ -134,12 +134,12 @@ async fn whoever_joins_without_a_past_knows_where_they_joined() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_stream_shows_no_secret_of_an_imported_task() {
     let env = TestEnv::new().await;
-    // Put together here, so that no file of ours holds one.
+    // Built at run time, so that this file contains no secret.
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
     let created = env.well.draft("imported");
     let created = stepwell::Created { task: format!("use {secret}"), ..created };
     let id = created.id.clone();
-    // As an import writes it: past what redacts.
+    // Unredacted, as an import writes it.
     let create = stepwell::store::Create { created, event_id: None, at: None, claim: None };
     env.well.store().write(stepwell::store::Write::Create(create)).unwrap();
     assert!(env.well.info(&id).unwrap().head.task.contains(&secret));
@@ -151,7 +151,7 @@ async fn a_stream_shows_no_secret_of_an_imported_task() {
             break;
         }
     }
-    // A place behind the end is the end: what comes is told.
+    // A start beyond the end means the end: new events arrive.
     let mut frames = Frames::open(&env, &format!("/sessions/{id}/stream"), Some(999)).await;
     assert_eq!(frames.next().await.unwrap().id, Some(1));
     env.well
@@ -172,7 +172,7 @@ async fn a_stream_goes_on_where_it_was_over_a_restart_of_the_server() {
     say(&env, &id, 3);
     let more = frames.ids(3).await;
     assert_eq!(more, (begun + 1..=begun + 3).collect::<Vec<_>>());
-    // What is recorded while nobody serves comes with the next connection.
+    // Events recorded while no server runs come with the next connection.
     env.stop().await;
     say(&env, &id, 4);
     env.serve();
@@ -237,7 +237,7 @@ async fn one_stream_tells_of_changes_in_all_of_a_users_stores() {
     let mut told = std::collections::BTreeSet::new();
     while !(told.contains(&home) && told.contains(&elsewhere)) {
         let frame = frames.next().await.unwrap();
-        // Of a change too many, only the store is told.
+        // After too many changes only the store is named.
         assert!(frame.name == "changed" || frame.name == "reset", "{frame:?}");
         let store = frame.data["store"].as_str().unwrap();
         match frame.data["id"].as_str() {
@@ -254,7 +254,7 @@ async fn one_caller_has_only_so_many_streams() {
     let env = TestEnv::new().await;
     let id = env.session();
     let home = env.get("/stores").await.json["items"][0]["key"].as_str().unwrap().to_owned();
-    // Each session that a stream follows counts, too.
+    // Each followed session counts, too.
     let follow = format!("&follow={home}/{id}/1").repeat(63);
     let path = format!("/changes?store=*{follow}");
     let _open = [Frames::open(&env, &path, None).await, Frames::open(&env, &path, None).await];
@@ -302,7 +302,7 @@ async fn one_stream_follows_several_sessions_and_one_that_is_gone_ends_no_other(
         }
     }
     assert_eq!(gone, ["20260101-000000-abcdef"]);
-    // What is written while nobody listens, over a restart too, comes to whoever comes back.
+    // Events recorded while no client listens come after a reconnect, also over a restart.
     drop(frames);
     env.stop().await;
     say(&env, &one, 3);
@@ -327,7 +327,7 @@ const WHOLE: &str = "Half an answer, and the rest of it.";
 const HALF: &str = "Half an answer,";
 
 impl Frames {
-    /// What is heard of an answer, until it is this much.
+    /// Reads pieces until the text has this content.
     async fn until_heard(&mut self, wanted: &str) {
         let mut text = String::new();
         while text != wanted {
@@ -341,7 +341,7 @@ impl Frames {
         }
     }
 
-    /// What is heard until the answer is on record: the text of the pieces, and that of the answer.
+    /// Reads pieces until the answer is recorded: the text of the pieces, and of the answer.
     async fn until_answered(&mut self) -> (String, String) {
         let mut heard = String::new();
         loop {
@@ -368,7 +368,7 @@ async fn the_user_hears_a_model_while_it_speaks_and_nobody_else_does() {
     let path = format!("/sessions/{}/stream?from=1", handle.id());
     let mut user = Frames::open(&env, &path, None).await;
     user.until_heard(HALF).await;
-    // Whoever joins in the middle hears it from its beginning.
+    // A client that joins in the middle receives the answer from its beginning.
     let mut late = Frames::open(&env, &path, None).await;
     late.until_heard(HALF).await;
     let mut viewer = Frames::open_as(&env, &env.viewer, &path, None).await;

@@ -1,4 +1,4 @@
-//! A server that is reached from elsewhere: over TLS of its own, or behind a proxy that has it.
+//! A server that other machines can reach: with its own TLS, or behind a proxy with TLS.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio_rustls::TlsConnector;
 
 use crate::test_env::TestEnv;
 
-/// A certificate for `localhost` that vouches for itself, made for these tests.
+/// A self-signed certificate for `localhost`, made for these tests.
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/tls").join(name)
 }
@@ -26,7 +26,7 @@ async fn ask(mut stream: impl AsyncRead + AsyncWrite + Unpin, head: &str) -> Str
     let request = format!("{head}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes()).await.unwrap();
     let mut answer = Vec::new();
-    // Whoever speaks no TLS is hung up on.
+    // A client without TLS is disconnected.
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8_lossy(&answer).into_owned()
 }
@@ -35,7 +35,7 @@ async fn connect(env: &TestEnv) -> TcpStream {
     TcpStream::connect(("127.0.0.1", env.port)).await.unwrap()
 }
 
-/// A connection as a client has it who trusts the certificate.
+/// The connection of a client that trusts the certificate.
 async fn connect_safely(env: &TestEnv) -> tokio_rustls::client::TlsStream<TcpStream> {
     let mut roots = rustls::RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(fixture("certificate.pem")).unwrap()).unwrap();
@@ -62,7 +62,7 @@ async fn with_a_certificate_it_speaks_tls_and_nothing_else() {
     assert!(answer.starts_with("HTTP/1.1 421"), "{answer}");
     let answer = ask(connect(&env).await, &get("stepwell.example")).await;
     assert!(!answer.contains("HTTP/1.1"), "{answer}");
-    // A page of the same name without TLS is another site.
+    // A page with the same name but without TLS is another site.
     let page = format!("{}\r\nOrigin: http://stepwell.example", get("stepwell.example"));
     let answer = ask(connect_safely(&env).await, &page).await;
     assert!(answer.starts_with("HTTP/1.1 403"), "{answer}");
@@ -81,7 +81,7 @@ async fn behind_a_proxy_it_answers_to_the_name_of_the_proxy() {
     assert_eq!(status("Host: stepwell.example\r\nOrigin: https://stepwell.example").await, "200");
     assert_eq!(status("Host: stepwell.example\r\nOrigin: http://stepwell.example").await, "403");
     assert_eq!(status("Host: evil.example").await, "421");
-    // A browser sends the cookie back over TLS alone.
+    // A browser sends the cookie back over TLS only.
     let body = format!("{{\"code\":\"{}\"}}", env.operator.reveal());
     let login = format!(
         "POST /api/v1/login HTTP/1.1\r\nHost: stepwell.example\r\nX-Stepwell: 1\r\n\

@@ -1,4 +1,4 @@
-//! Changing sessions over HTTP: who may, what it does, and what is told.
+//! Changing sessions over HTTP: permissions, effects and answers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ async fn a_session_is_named_tagged_pinned_trashed_and_restored() {
     let edited = env.send(Method::PATCH, &path, Some(edit)).await.json;
     assert!(edited.get("label").is_none());
     assert_eq!((&edited["tags"], &edited["pinned"]), (&json!(["b"]), &json!(true)));
-    // Twice is as once.
+    // A repetition has no effect.
     for _ in 0..2 {
         assert_eq!(env.send(Method::DELETE, &path, None).await.status, 200);
     }
@@ -36,7 +36,7 @@ async fn a_session_is_named_tagged_pinned_trashed_and_restored() {
         assert_eq!(env.post(&format!("{path}/restore"), json!({})).await.status, 200);
     }
     assert_eq!(env.get("/sessions").await.json["items"].as_array().unwrap().len(), 1);
-    // The log says who it was, once for each.
+    // The log names the author, once for each change.
     let log = env.get(&format!("{path}/events?kind=edited&order=oldest")).await.json;
     let moves: Vec<_> = log["items"].as_array().unwrap().iter().map(|it| &it["body"]).collect();
     let moves: Vec<_> = moves.into_iter().filter(|it| it.get("trashed").is_some()).collect();
@@ -78,7 +78,7 @@ async fn a_change_has_the_trash_emptied_of_what_is_due() {
     let edit = json!({"label": "login"});
     let path = format!("/sessions/{id}");
     assert_eq!(env.send(Method::PATCH, &path, Some(edit)).await.status, 200);
-    // Nobody waits for it but this test.
+    // Only this test waits for it.
     let is_there = || env.well.store().exists(&due).unwrap();
     while is_there() {
         let told = known.next(Duration::from_secs(20)).unwrap();
@@ -153,7 +153,7 @@ async fn an_answer_does_not_undo_a_stop() {
     assert_eq!((&answer["goes_on"], &answer["stopped"]), (&json!(false), &json!(true)));
     assert_eq!(answer["resume"], id.as_str());
     assert_eq!(env.get(&path).await.json["stopped"], true);
-    // A session that waits at a question was not stopped: an answer has it go on.
+    // A session that waits at a question was not stopped, so an answer continues it.
     let waits = env.session();
     let answer = json!({"choice": "deny"});
     let answer = env.post(&format!("/sessions/{waits}/gates/ask-1"), answer).await.json;
@@ -366,7 +366,7 @@ async fn a_viewer_and_a_read_only_server_change_nothing() {
     for env in [&env, &strict] {
         let id = env.session();
         let before = env.well.info(&id).unwrap().head.seq;
-        // To log in and out changes no session: everybody may.
+        // Logging in and out changes no session, so every caller may do it.
         let changes = |(method, path): &(String, String)| {
             method != "get" && path != "/login" && path != "/logout"
         };
@@ -401,14 +401,14 @@ async fn a_server_that_has_no_program_starts_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_stored_as_it_came_is_shown_without_secrets() {
     let env = TestEnv::new().await;
-    // Put together here, so that no file of ours holds one.
+    // Built at run time, so that this file contains no secret.
     let secret = format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3));
     let session = env.well.create(env.well.draft("imported")).unwrap();
     let id = session.id().clone();
     let words = Message::user(format!("the token is {secret}"));
     let (epoch, events) = (Some(session.lease().epoch), vec![words.into()]);
     let append = Append { session: id.clone(), epoch, expected: None, events: events.into() };
-    // As an import writes it: past what redacts.
+    // Unredacted, as an import writes it.
     env.well.store().write(Write::Append(append)).unwrap();
     let kept = env.well.store().events(&id, Span::ALL).unwrap().events;
     assert!(serde_json::to_string(&kept).unwrap().contains(&secret));
@@ -416,7 +416,7 @@ async fn what_was_stored_as_it_came_is_shown_without_secrets() {
         let shown = env.get(&format!("/sessions/{id}/{path}")).await.json.to_string();
         assert!(shown.contains("the token is") && !shown.contains(&secret), "{shown}");
     }
-    // As it is recorded, only the user gets it.
+    // Only the user may export it unredacted.
     let path = format!("/sessions/{id}/export?format=json");
     for token in [&env.colleague, &env.viewer] {
         assert_eq!(env.send_as(token, Method::GET, &path, None).await.status, 403);

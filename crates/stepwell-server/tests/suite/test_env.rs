@@ -1,5 +1,5 @@
-//! A server over a store of its own, and a client whose answers are all checked against the
-//! `OpenAPI` document.
+//! A server over its own store, and a client that checks all answers against the `OpenAPI`
+//! document.
 
 use std::collections::BTreeMap;
 use std::net::TcpListener;
@@ -20,7 +20,7 @@ use stepwell_strict::Strict;
 use stepwell_workspace::{Host, Notices, Wanted, Workspace};
 use tokio::task::JoinHandle;
 
-/// A server, and what it serves.
+/// A server and its store.
 pub(crate) struct TestEnv {
     folder: tempfile::TempDir,
     pub(crate) well: Stepwell,
@@ -29,7 +29,7 @@ pub(crate) struct TestEnv {
     pub(crate) colleague: Token,
     pub(crate) viewer: Token,
     pub(crate) document: Value,
-    /// Making one takes longer than a request.
+    /// Reused, because creating one takes longer than a request.
     client: reqwest::Client,
     shutdown: Shutdown,
     served: Option<JoinHandle<std::io::Result<()>>>,
@@ -38,7 +38,7 @@ pub(crate) struct TestEnv {
     accesses: Arc<Accesses>,
 }
 
-/// The access log, kept in memory.
+/// An access log in memory.
 #[derive(Debug, Default)]
 struct Accesses(Mutex<Vec<AccessEntry>>);
 
@@ -48,20 +48,20 @@ impl AccessLog for Accesses {
     }
 }
 
-/// What the server does not offer.
+/// Restrictions of the server.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Limits {
     pub(crate) read_only: bool,
 }
 
-/// What a browser has that is logged in.
+/// The login of a browser.
 #[derive(Clone, Debug)]
 pub(crate) struct Login {
     pub(crate) cookie: String,
     pub(crate) key: String,
 }
 
-/// An answer that was read.
+/// A read answer.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -71,8 +71,8 @@ pub(crate) struct Answer {
 fn workspace(folder: &Path) -> Workspace {
     let root = folder.join("work");
     std::fs::create_dir_all(&root).unwrap();
-    let state = Some(folder.join("state"));
-    let host = Host { folder: Some(root.clone()), state, ..Host::bare() };
+    let (state, home) = (Some(folder.join("state")), Some(folder.join("home")));
+    let host = Host { folder: Some(root.clone()), state, home, ..Host::bare() };
     let wanted = Wanted { folder: Some(root), ..Wanted::default() };
     Workspace::locate(host, wanted, Notices::to_nobody()).unwrap()
 }
@@ -88,13 +88,13 @@ impl TestEnv {
         env
     }
 
-    /// One that is reached from elsewhere.
+    /// A server that other machines can reach.
     pub(crate) fn reached(reach: Reach) -> Self {
         Self::serving(Limits::default(), reach)
     }
 
     fn serving(limits: Limits, reach: Reach) -> Self {
-        // Another test of this process may have chosen it already.
+        // Another test in this process may have chosen it already.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         let well = workspace(folder.path()).open_or_create().unwrap();
@@ -118,7 +118,7 @@ impl TestEnv {
         env
     }
 
-    /// Starts the server; on the same port, if it was there before.
+    /// Starts the server; on the same port, if it ran before.
     pub(crate) fn serve(&mut self) {
         let listener = TcpListener::bind(("127.0.0.1", self.port)).unwrap();
         self.port = listener.local_addr().unwrap().port();
@@ -144,7 +144,7 @@ impl TestEnv {
         self.served = Some(tokio::spawn(async move { server.run(&shutdown).await }));
     }
 
-    /// Starts a run as another process of the user does, with a model that streams.
+    /// Starts a run, as another process of the user would, with a model that streams.
     pub(crate) fn start_run(&self, strict: &Strict) -> RunHandle {
         let config = self.folder.path().join("config");
         std::fs::create_dir_all(&config).unwrap();
@@ -163,7 +163,7 @@ impl TestEnv {
         Runtime::new(workspace).start(request).unwrap()
     }
 
-    /// What the access log holds so far.
+    /// The access log so far.
     pub(crate) fn accesses(&self) -> Vec<AccessEntry> {
         self.accesses.0.lock().unwrap().clone()
     }
@@ -184,7 +184,7 @@ impl TestEnv {
         self.folder.path().join("other/.stepwell/stepwell.db")
     }
 
-    /// Changes something with a key, and gives the status and the answer.
+    /// Sends a change with a key, and returns the answer.
     pub(crate) async fn post_once(&self, key: &str, path: &str, body: &Value) -> Answer {
         self.send_once(key, Method::POST, path, body).await
     }
@@ -261,7 +261,7 @@ impl TestEnv {
         self.send_as(&self.operator, method, path, body).await
     }
 
-    /// Sends a request with a token, and checks that the answer is as the document says.
+    /// Sends a request with a token, and checks the answer against the document.
     pub(crate) async fn send_as(
         &self,
         token: &Token,
@@ -282,7 +282,7 @@ impl TestEnv {
         let response = request.send().await.unwrap();
         let status = response.status();
         let is_json = is_json(&response);
-        // A stream does not end by itself: that it begins is enough.
+        // A stream does not end by itself: its beginning is enough.
         let is_stream = media(&response).is_some_and(|media| media == "text/event-stream");
         let bytes = if is_stream { Default::default() } else { response.bytes().await.unwrap() };
         let json = if is_json { serde_json::from_slice(&bytes).unwrap() } else { Value::Null };
@@ -309,7 +309,7 @@ impl TestEnv {
         }
     }
 
-    /// What the document says of a path.
+    /// The document's description of a path.
     fn operation(&self, method: &Method, path: &str) -> Option<&Value> {
         let path = format!("/api/v1{}", path.split('?').next().unwrap());
         let parts: Vec<&str> = path.split('/').collect();
@@ -334,6 +334,11 @@ impl TestEnv {
         paths.iter().flat_map(methods).collect()
     }
 
+    /// The user's home folder.
+    pub(crate) fn home(&self) -> std::path::PathBuf {
+        self.folder.path().join("home")
+    }
+
     /// The folder of the store.
     pub(crate) fn store(&self) -> std::path::PathBuf {
         self.folder.path().join("work").join(stepwell::store::STORE_FOLDER)
@@ -356,7 +361,7 @@ impl TestEnv {
     }
 }
 
-/// A question whether a command may run.
+/// An approval of a command.
 pub(crate) fn gate(id: &str) -> Gate {
     let call = AskedCall {
         tool: "run_command".to_owned(),

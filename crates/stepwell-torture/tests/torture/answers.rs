@@ -1,8 +1,9 @@
-//! Questions and answers, whatever is killed in between: the command that is asked about runs once
-//! or not at all, as the first answer says; nobody is asked twice; and who is slower is told.
+//! Questions and answers, with kills in between: the command in question runs once or not at all,
+//! as the first answer says; no question is asked twice; and a later answer gets the first one
+//! reported.
 //!
-//! Answers are given with the program itself, and it resumes what was killed. It is taken from where
-//! these tests were built: `cargo build -p stepwell-cli` makes it, if only these are run.
+//! The program itself gives the answers, and resumes a killed run. It is taken from the build
+//! folder of these tests: if only these are run, build it with `cargo build -p stepwell-cli`.
 
 use rustix::process::Signal;
 use stepwell::{Event, SessionId, Status};
@@ -17,11 +18,11 @@ use crate::terminal::Terminal;
 /// When the runner is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kill {
-    /// The question is on record, and nobody was shown it.
+    /// The question is recorded, and not shown yet.
     BeforeShown,
     /// It waits for an answer.
     WhileItWaits,
-    /// The answer is on record, and the run has not taken it.
+    /// The answer is recorded, and the run has not read it.
     BeforeTaken,
 }
 
@@ -30,22 +31,22 @@ const KILLS: [Kill; 3] = [Kill::BeforeShown, Kill::WhileItWaits, Kill::BeforeTak
 /// Where the answer comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum From {
-    /// Another process: on a server, that of another machine.
+    /// Another process: with a server, on another machine.
     Elsewhere,
-    /// Two such processes at once: one allows it, the other does not.
+    /// Two such processes at once: one allows it, the other denies it.
     TwoAtOnce,
 }
 
-/// When it comes, if it was not there before the kill.
+/// When the answer comes, if it was not there before the kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
-    /// Nobody runs the session.
+    /// No process runs the session.
     NobodyRuns,
-    /// The next runner has asked.
+    /// The next runner has asked again.
     AskedAgain,
 }
 
-/// What is answered, as it is typed.
+/// An answer, as it is typed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Word {
     /// As an argument.
@@ -63,7 +64,7 @@ const WORDS: [Word; 4] = [
 ];
 
 impl Word {
-    /// What somebody says who does not think so.
+    /// The opposite answer.
     fn opposite(self) -> Self {
         WORDS.into_iter().find(|it| it.allows != self.allows).unwrap()
     }
@@ -74,11 +75,11 @@ struct Cell {
     env: TestEnv,
     asker: Asker,
     kill: Kill,
-    /// What is said; of two at once, by one of them.
+    /// The answer; with two at once, one of them.
     word: Word,
 }
 
-/// Plays every way to kill and to answer for one who asks.
+/// Plays every kill and every answer for one kind of question.
 fn play(asker: Asker, store: impl Fn(usize) -> Option<String>) {
     let mut number = 0;
     for kill in KILLS {
@@ -87,7 +88,7 @@ fn play(asker: Asker, store: impl Fn(usize) -> Option<String>) {
                 if kill == Kill::BeforeTaken && when == When::AskedAgain {
                     continue;
                 }
-                // Each kill has every word.
+                // Each kill has every answer.
                 let word = WORDS[number % WORDS.len()];
                 number += 1;
                 println!("{asker:?} {kill:?} {from:?} {when:?} {}", word.word);
@@ -100,7 +101,7 @@ fn play(asker: Asker, store: impl Fn(usize) -> Option<String>) {
 }
 
 impl Cell {
-    /// Kills the runner, and has the question answered from elsewhere.
+    /// Kills the runner, and lets another process answer.
     fn play_elsewhere(&self, from: From, when: When) -> (SessionId, bool) {
         let person = match self.kill {
             Kill::BeforeShown => Person::DiesUnshown,
@@ -111,7 +112,7 @@ impl Cell {
         let mut taken = None;
         if self.kill == Kill::BeforeTaken {
             assert!(matches!(runner.next(), Some(Said::Shown { .. })));
-            // It does nothing more, but lives.
+            // It is suspended, but alive.
             runner.signal(Signal::STOP);
             taken = Some(self.answer(from, || {
                 runner.signal(Signal::KILL);
@@ -129,13 +130,13 @@ impl Cell {
             next.until_it_waits();
             self.answer(from, || {})
         });
-        // With an answer, nothing is asked any more.
+        // After an answer no question is asked.
         assert_eq!(next.end().waited, usize::from(taken.is_none()));
         (session, allowed)
     }
 
-    /// Kills the runner, and has the question answered at its own terminal: before the kill, or when
-    /// the session is resumed there.
+    /// Kills the runner, and answers at its own terminal: before the kill, or after the session is
+    /// resumed there.
     fn play_at_terminal(&self) -> (SessionId, bool) {
         let mut terminal = Terminal::open();
         let session = match self.kill {
@@ -170,7 +171,7 @@ impl Cell {
         (session, self.word.allows)
     }
 
-    /// Watches until the command is asked about. That a subagent may begin is asked first.
+    /// Waits until the command is asked about. The start of a subagent needs an approval first.
     fn reach_question(&self, terminal: &mut Terminal) {
         terminal.until_asked(1);
         if self.asker == Asker::Subagent {
@@ -179,8 +180,8 @@ impl Cell {
         }
     }
 
-    /// Answers from elsewhere; something happens as soon as an answer is on record. Does the one that
-    /// counts allow it?
+    /// Answers from elsewhere; `on_record` runs as soon as an answer is recorded. Returns whether
+    /// the answer that counts allows the command.
     fn answer(&self, from: From, on_record: impl FnOnce()) -> bool {
         let (asked_in, gate) = self.env.gate();
         let words = match from {
@@ -202,9 +203,9 @@ impl Cell {
         first.unwrap_or_else(|| panic!("one answer counts: {ends:?}"))
     }
 
-    /// Compares what was done with what the first answer allowed.
+    /// Compares the effects with the first answer.
     fn check(&self, session: &SessionId, allowed: bool) {
-        // A run that was denied everything did not do its work. A parent's subagent did answer.
+        // A run whose calls were all denied did not do its work. A parent's subagent did answer.
         let status = match allowed || self.asker == Asker::Subagent {
             true => Status::Success,
             false => Status::Partial,
@@ -219,7 +220,7 @@ impl Cell {
         let its: Vec<bool> =
             answers.into_iter().filter(|it| it.0 == asked_in).map(|it| it.1).collect();
         assert_eq!(its, [allowed]);
-        // Whoever comes after all that is told the same.
+        // A later answer gets the first one reported, too.
         let late = Program::start(self.env.answering(self.word.opposite().word)).end();
         late.is_too_late(self.env.place());
     }

@@ -120,7 +120,7 @@ impl Killer {
     fn kill(&mut self, death: Death) {
         let fresh = match death {
             Death::At(point, _) => point.starts_with("open"),
-            // A process that creates the store is worth killing too.
+            // Processes that create the store are killed, too.
             Death::After(..) => self.rng.one_in(7),
         };
         let result = if fresh { self.kill_creator(death) } else { self.kill_writer(death) };
@@ -161,7 +161,7 @@ impl Killer {
             self.store = Some(opened.map_err(|error| format!("opening: {error}"))?);
         }
         let store = self.store.as_ref().unwrap();
-        // A lease is taken at once or not at all: the one of the process that died is not waited for.
+        // A lease of a dead process is taken over at once, without waiting for its end.
         self.landed += u64::from(ledger.resume(store, &session, token)?);
         if self.store_use == StoreUse::Reopens {
             self.store = None;

@@ -1,34 +1,34 @@
-//! The program itself, in a pipe.
+//! The `stepwell` program in a pipe.
 
 use std::io::{BufRead as _, BufReader, Lines};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
-/// Which machine a program runs on.
+/// The machine on which a program runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Where {
-    /// The one that runs the session.
+    /// The machine that runs the session.
     Here,
-    /// Another one, which has the store's address and nothing else of it.
+    /// Another machine, which only has the store's address.
     OtherMachine,
 }
 
-/// What another machine calls itself.
+/// The name of the other machine.
 pub(crate) const OTHER_MACHINE: &str = "other-machine";
 
-/// A program that runs.
+/// A running program.
 pub(crate) struct Program {
     process: Child,
     stderr: Lines<BufReader<ChildStderr>>,
     said: Vec<String>,
 }
 
-/// How a program ended.
+/// The end of a program.
 #[derive(Debug)]
 pub(crate) struct End {
     pub(crate) code: Option<i32>,
-    /// How often it said that it waits for an answer.
+    /// How often it reported that it waits for an answer.
     pub(crate) waited: usize,
-    /// What it told beside its answer.
+    /// Its stderr.
     said: String,
 }
 
@@ -46,14 +46,14 @@ impl Program {
         self.said.last()
     }
 
-    /// Reads until it says that it waits for an answer.
+    /// Reads until it reports that it waits for an answer.
     pub(crate) fn until_it_waits(&mut self) {
         while !self.said.last().is_some_and(|line| waits(line)) {
             assert!(self.next_line().is_some(), "it did not ask: {:?}", self.said);
         }
     }
 
-    /// Reads until it ends. One that asks more than it has asked so far would wait forever.
+    /// Reads until it ends. A program that asks another question would wait for ever.
     pub(crate) fn end(mut self) -> End {
         while let Some(line) = self.next_line() {
             if waits(line) {
@@ -67,7 +67,7 @@ impl Program {
 }
 
 impl End {
-    /// Was it told that somebody was quicker: who, and when?
+    /// Checks that it reports the earlier answer, with author and time.
     pub(crate) fn is_too_late(&self, first: Where) {
         assert_eq!(self.code, Some(6), "{self:?}");
         let who = match first {

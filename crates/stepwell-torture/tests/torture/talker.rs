@@ -83,7 +83,7 @@ impl TestEnv {
         assert!(Command::new("git").arg("-C").arg(work).args(args).status().unwrap().success());
     }
 
-    /// What the command that is asked about writes to, a line each time.
+    /// The file to which the approved command appends a line.
     fn made(&self) -> PathBuf {
         self.folder.path().join("made.txt")
     }
@@ -103,7 +103,7 @@ impl TestEnv {
         }
     }
 
-    /// Every event of a kind that a function knows, with its session.
+    /// The events that `pick` selects, with their sessions.
     pub(crate) fn events<T>(&self, pick: impl Fn(Recorded) -> Option<T>) -> Vec<(SessionId, T)> {
         let well = self.well();
         let mut found = Vec::new();
@@ -115,7 +115,7 @@ impl TestEnv {
         found
     }
 
-    /// The question about the command, as it was asked: once, whatever was killed.
+    /// The question about the command: recorded once, whatever was killed.
     pub(crate) fn gate(&self) -> (SessionId, String) {
         let mut asked = self.events(|event| match event.event {
             Event::Gate(gate) => {
@@ -164,12 +164,12 @@ impl TestEnv {
         }
     }
 
-    /// What starts it at a terminal.
+    /// The command that starts it at a terminal.
     pub(crate) fn starting(&self, asker: Asker, person: Person) -> Command {
         self.talking(Task::Start { asker, person })
     }
 
-    /// The session that was begun: not that of a subagent.
+    /// The session that was started, not a subagent's.
     pub(crate) fn begun(&self) -> SessionId {
         let well = self.well();
         let mut heads = well.sessions(Query::default()).map(|info| info.unwrap().head);
@@ -181,7 +181,7 @@ impl TestEnv {
         self.program(Where::Here, args)
     }
 
-    /// The program, as it begins what asks.
+    /// The program, starting the run that asks.
     pub(crate) fn begin(&self, asker: Asker) -> Command {
         let model = ["--model", "script:script.yaml"];
         match asker {
@@ -190,12 +190,12 @@ impl TestEnv {
         }
     }
 
-    /// Where answers come from: with a shared store, another machine.
+    /// The machine that answers: with a shared store, another one.
     pub(crate) fn place(&self) -> Where {
         if self.store.is_some() { Where::OtherMachine } else { Where::Here }
     }
 
-    /// The program, as it answers the question.
+    /// The program, answering the question.
     pub(crate) fn answering(&self, word: &str) -> Command {
         let (session, gate) = self.gate();
         self.program(self.place(), &["gates", "answer", &format!("{session}/{gate}"), word])
@@ -206,7 +206,7 @@ impl TestEnv {
         assert!(path.exists(), "cargo build -p stepwell-cli makes {}", path.display());
         let mut command = Command::new(path);
         let store = self.store.iter().flat_map(|store| ["--store", store.as_str()]);
-        // As a person's: nothing of what the tests run with.
+        // As for a person: without the tests' environment.
         command.args(store).args(args).env_clear().env("NO_COLOR", "1").env("TERM", "dumb");
         command.envs(std::env::vars_os().filter(|(name, _)| name == "PATH"));
         let top = match place {
@@ -237,13 +237,13 @@ pub(crate) struct Talker {
 }
 
 impl Talker {
-    /// What it says next; nothing, once it is over.
+    /// Its next report; `None` at its end.
     pub(crate) fn next(&mut self) -> Option<Said> {
         let line = self.lines.next()?.unwrap();
         Some(serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}")))
     }
 
-    /// Has one that waits for it answer, or say one thing more.
+    /// Makes a waiting process answer, or send another message.
     pub(crate) fn go(&mut self) {
         writeln!(self.process.stdin.as_mut().unwrap(), "go").unwrap();
     }
@@ -253,7 +253,7 @@ impl Talker {
         kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
     }
 
-    /// What it says until its end.
+    /// Its reports until its end.
     pub(crate) fn rest(mut self) -> Vec<Said> {
         drop(self.process.stdin.take());
         let said = std::iter::from_fn(|| self.next()).collect();
@@ -261,7 +261,7 @@ impl Talker {
         said
     }
 
-    /// What it says until it kills itself, or was killed.
+    /// Its reports until it kills itself or was killed.
     pub(crate) fn last_words(mut self) -> Vec<Said> {
         let said = std::iter::from_fn(|| self.next()).collect();
         assert!(was_killed(self.process.wait().unwrap()), "{said:?}");

@@ -1,4 +1,4 @@
-//! A terminal at which one program runs after the other, as a person uses it.
+//! A terminal at which programs run one after another, as a person uses it.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
-/// What a program that asks whether a tool may run ends its line with.
+/// The end of a prompt for an approval.
 const ASKED: &str = "Answer: ";
 
-/// A program that writes nothing for so long does not go on, on however slow a machine.
+/// A program without output for this long is stuck, even on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// How long one look at a program waits.
+/// The interval of checks on a program.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A terminal.
@@ -23,7 +23,7 @@ pub(crate) struct Terminal {
     /// The programs' side. It stays open, so that the terminal outlives each of them.
     programs: File,
     pieces: Receiver<Vec<u8>>,
-    /// What the program that runs now has written.
+    /// The output of the current program.
     seen: String,
 }
 
@@ -47,16 +47,16 @@ impl Terminal {
         Self { person, programs, pieces, seen: String::new() }
     }
 
-    /// Starts a program at it.
+    /// Starts a program at the terminal.
     pub(crate) fn run(&mut self, mut command: Command) -> Child {
-        // What the one before it wrote is not its own.
+        // Skip the output of the program before.
         self.read_all();
         self.seen.clear();
         let side = || Stdio::from(self.programs.try_clone().unwrap());
         command.stdin(side()).stdout(side()).stderr(side()).spawn().unwrap()
     }
 
-    /// Watches until the program has asked so many questions.
+    /// Waits until the program has asked this many questions.
     pub(crate) fn until_asked(&mut self, times: usize) {
         self.until(|seen| seen.matches(ASKED).count() >= times);
     }
@@ -73,7 +73,7 @@ impl Terminal {
         writeln!(self.person, "{line}").unwrap();
     }
 
-    /// Waits until a program ends that has asked so often, and asks no more: it would wait forever.
+    /// Waits until a program ends. A program that asks another question would wait for ever.
     pub(crate) fn until_it_ends(&mut self, mut program: Child, asked: usize) {
         while program.try_wait().unwrap().is_none() {
             if let Ok(piece) = self.pieces.recv_timeout(LOOK) {
@@ -87,7 +87,7 @@ impl Terminal {
         assert_eq!(self.seen.matches(ASKED).count(), asked, "{}", self.seen);
     }
 
-    /// Reads whatever programs that have ended wrote: it comes before this.
+    /// Reads the output of programs that have ended, which comes first.
     fn read_all(&mut self) {
         const END: &str = "-- that was all --";
         self.seen = self.seen.replace(END, "");

@@ -1,4 +1,5 @@
-//! Words for a session whose runner is killed again and again: each is in the view once, in order.
+//! Messages to a session whose runner is killed again and again: each is in the view once, in
+//! order.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,13 +12,13 @@ use stepwell_torture::{Asker, Person, Said, Task};
 use crate::talker::{Talker, TestEnv};
 use crate::{number, timed};
 
-/// How many processes speak.
+/// How many processes send messages.
 const SPEAKERS: u64 = 8;
 
-/// How many answers a script has for each kill: more than are given before it.
+/// How many answers a script has for each kill: more than come before it.
 const ANSWERS: u64 = 80;
 
-/// A script of answers that work on, or that are done.
+/// A script of answers that continue the work, or that end it.
 fn script(kills: u64, answer: impl Fn(u64) -> String) -> String {
     (0..ANSWERS * kills).fold(String::new(), |mut script, n| {
         writeln!(script, "- {}", answer(n)).unwrap();
@@ -25,7 +26,7 @@ fn script(kills: u64, answer: impl Fn(u64) -> String) -> String {
     })
 }
 
-/// Waits until a session has some more events than it had.
+/// Waits until a session has this many more events.
 fn wait_for(well: &Stepwell, id: &SessionId, from: Seq, more: u64) {
     let mut seq = from;
     while seq.get() < from.get() + more {
@@ -38,7 +39,7 @@ fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed
     let words = number("STEPWELL_TORTURE_WORDS", 1_000);
     let kills = number("STEPWELL_TORTURE_KILLS", 50);
     let env = TestEnv::new(Asker::Agent, None);
-    // Each asks for a file of its own: an agent that repeats itself would be stopped.
+    // Each answer reads another file, because an agent that repeats itself is stopped.
     env.file(
         "script.yaml",
         &script(kills, |n| {
@@ -53,12 +54,12 @@ fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed
         let mut said = 0;
         for kill in 0..kills {
             let head = well.info(&id).unwrap().head.seq;
-            // They speak while it works, or begins to.
+            // Messages come while it works, and while it starts.
             while said < words * (kill + 1) / kills {
                 speakers[usize::try_from(said % SPEAKERS).unwrap()].go();
                 said += 1;
             }
-            // It dies a little later each time, so that it dies everywhere.
+            // It dies a little later each time, so that it dies at every stage.
             wait_for(&well, &id, head, 8 + kill % 11);
             runner.signal(Signal::KILL);
             runner.last_words();
@@ -68,7 +69,7 @@ fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed
         runner.signal(Signal::KILL);
         runner.last_words();
     });
-    // The last run takes in what is left, and is done.
+    // The last run reads the rest, and is done.
     env.file("script.yaml", &script(kills, |_| "{text: Done.}".to_owned()));
     let last = env.resume(&id, Person::Watches).rest();
     assert_eq!(last, [Said::Ended(Status::Success)]);
@@ -76,7 +77,7 @@ fn each_word_is_in_the_view_once_and_in_order_however_often_the_runner_is_killed
     check(&env, &well, &id, words);
 }
 
-/// Compares the view with what was said.
+/// Compares the view with the messages.
 fn check(env: &TestEnv, well: &Stepwell, id: &SessionId, words: u64) {
     let said: Vec<(Seq, String)> = env
         .events(|event| match event.event {
@@ -87,7 +88,7 @@ fn check(env: &TestEnv, well: &Stepwell, id: &SessionId, words: u64) {
         .map(|(_, said)| said)
         .collect();
     assert_eq!(u64::try_from(said.len()).unwrap(), words);
-    // Which messages took something in.
+    // The messages that took in a queued one.
     let taking: BTreeMap<Seq, Seq> = env
         .events(|event| match event.event {
             Event::Message(message) => Some((event.seq, message.said?)),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stepwell::model::OwnCommand;
 use stepwell::{Event, Status};
-use stepwell_workspace::slash::{Invocation, Verb};
+use stepwell_runtime::command::{Invocation, Verb};
 
 use super::watch::left_open;
 use crate::clean::Clean;

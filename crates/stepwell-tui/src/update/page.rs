@@ -1,13 +1,17 @@
 //! Keys on pages.
 
+use std::collections::BTreeSet;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use stepwell::model::Mode;
+use stepwell::SessionId;
+use stepwell::model::{Change, Mode, Scope};
+use stepwell_runtime::command::{Command, MoveCommand, RewindTo, SessionCommand, Verb, slash};
 
 use super::typed;
 use crate::clean::Clean;
 use crate::editor::{Editor, Move};
-use crate::effect::{Effect, PointsFor, Purpose};
-use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage, TextPage, WAYS};
+use crate::effect::{Effect, PointsFor};
+use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage, TextPage, WAYS, Way};
 use crate::state::State;
 
 impl State {
@@ -106,9 +110,9 @@ impl State {
             return Vec::new();
         }
         if let Some(foreign) = &row.foreign {
-            let purpose = Purpose::Imported { session: row.id.clone(), visit: self.visit };
+            let (path, session, visit) = (foreign.path.clone(), row.id.clone(), self.visit);
             self.say_briefly("it is read in first");
-            return command(&["import", "--yes", "--", &foreign.path], purpose);
+            return vec![Effect::Import { path, session, visit }];
         }
         self.open_session(row.id.to_string(), row.store, true)
     }
@@ -130,17 +134,17 @@ impl State {
             (Doing::Renaming(editor), KeyCode::Enter) => {
                 let name = editor.text().trim().to_owned();
                 picker.doing = Doing::Typing;
-                match name.is_empty() {
-                    true => command(&["label", &id, "--clear"], Purpose::Relist),
-                    false => command(&["label", &id, "--", &name], Purpose::Relist),
-                }
+                let label = if name.is_empty() { Change::Clear } else { Change::Set(name) };
+                self.run_on(id, SessionCommand::Label(label))
             }
             (Doing::Tagging(editor), KeyCode::Enter) => {
-                let tags = editor.text().to_owned();
+                let add: BTreeSet<_> =
+                    editor.text().split_whitespace().map(str::to_owned).collect();
                 picker.doing = Doing::Typing;
-                let mut all = vec!["tag", &id, "--"];
-                all.extend(tags.split_whitespace());
-                if all.len() > 3 { command(&all, Purpose::Relist) } else { Vec::new() }
+                match add.is_empty() {
+                    true => Vec::new(),
+                    false => self.run_on(id, SessionCommand::Tag { add, remove: BTreeSet::new() }),
+                }
             }
             (Doing::Renaming(editor) | Doing::Tagging(editor), _) => {
                 line_key(editor, key);
@@ -161,7 +165,7 @@ impl State {
         if c == 'u' {
             self.deleted = None;
             return match deleted {
-                Some(id) => command(&["trash", "restore", id.as_str()], Purpose::Restored),
+                Some(id) => self.run(Command::Restore(vec![id.to_string()])),
                 None => {
                     self.say_briefly("nothing was deleted here");
                     Vec::new()
@@ -177,7 +181,7 @@ impl State {
             self.say_briefly("it is in another store: resume it there");
             return Vec::new();
         }
-        let id = row.id.to_string();
+        let (id, session) = (row.id.to_string(), row.id.clone());
         match c {
             'r' => {
                 let mut editor = Editor::default();
@@ -189,21 +193,16 @@ impl State {
                 picker.doing = Doing::Tagging(Editor::default());
                 Vec::new()
             }
-            'p' => command(&[if row.pinned { "unpin" } else { "pin" }, &id], Purpose::Relist),
-            'f' => {
-                let (of, visit) = (row.id.clone(), self.visit);
-                command(&["fork", &id], Purpose::Forked { of, visit })
-            }
+            'p' if row.pinned => self.run_on(id, SessionCommand::Unpin),
+            'p' => self.run_on(id, SessionCommand::Pin),
+            'f' => self.run_on(id, SessionCommand::Fork { at: None, label: None }),
             'y' => {
                 self.say_briefly(format!("copied: {id}"));
                 vec![Effect::Copy(id)]
             }
-            'd' => {
-                let session = row.id.clone();
-                command(&["delete", &id], Purpose::Deleted(session))
-            }
-            'c' => command(&["resume", &id, "--with", "claude"], Purpose::Show("hand over")),
-            'x' => command(&["resume", &id, "--with", "codex"], Purpose::Show("hand over")),
+            'd' => self.run(Command::Delete(vec![id])),
+            'c' => self.hand_over(&session, "claude"),
+            'x' => self.hand_over(&session, "codex"),
             _ => {
                 picker.doing = Doing::Choosing;
                 Vec::new()
@@ -230,13 +229,11 @@ impl State {
             (KeyCode::Home | KeyCode::Char('g'), None) => *selected = 0,
             (KeyCode::End | KeyCode::Char('G'), None) => *selected = last,
             (KeyCode::Char('f'), None) => {
-                let Some(of) = self.session.as_ref().map(|card| card.id.clone()) else {
-                    return Vec::new();
-                };
-                let purpose = Purpose::Forked { of, visit: self.visit };
-                return self.at_point("fork", "--at", purpose);
+                return self.at_point(|at| SessionCommand::Fork { at: Some(at), label: None });
             }
-            (KeyCode::Char('d'), None) => return self.at_point("diff", "--from", Purpose::Diff),
+            (KeyCode::Char('d'), None) => {
+                return self.at_point(|from| SessionCommand::Diff { from: Some(from), to: None });
+            }
             (KeyCode::Enter | KeyCode::Char('r'), None) => match purpose {
                 PointsFor::Timeline if key.code == KeyCode::Enter => {
                     let Some(point) = points.get(*selected) else { return Vec::new() };
@@ -247,15 +244,15 @@ impl State {
                 _ => *way = Some(0),
             },
             (KeyCode::Enter, Some(chosen)) => {
-                let flags = WAYS[*chosen].0;
-                return self.rewind(flags);
+                let way = WAYS[*chosen].0;
+                return self.rewind(way);
             }
             _ => {}
         }
         Vec::new()
     }
 
-    fn rewind(&mut self, flags: &[&str]) -> Vec<Effect> {
+    fn rewind(&mut self, way: Way) -> Vec<Effect> {
         if self.is_bound() {
             return Vec::new();
         }
@@ -263,20 +260,36 @@ impl State {
             return Vec::new();
         };
         let Some(point) = page.points.get(page.selected) else { return Vec::new() };
-        let (id, to) = (card.id.to_string(), point.seq.to_string());
-        let purpose = Purpose::Reload(card.id.clone());
-        let comes_back = point.kind == "you" && !flags.contains(&"--files");
+        let (id, to) = (card.id.to_string(), RewindTo::Point(point.seq.to_string()));
+        let comes_back = point.kind == "you" && way.scope != Scope::Files;
         self.retype = comes_back.then(|| point.text.to_string());
         self.page = None;
-        command(&[&["rewind", &id, "--to", &to][..], flags].concat(), purpose)
+        let Way { scope, force } = way;
+        self.run_on(id, SessionCommand::Rewind(MoveCommand { to, scope, force, dry_run: false }))
     }
 
-    fn at_point(&mut self, verb: &str, flag: &str, purpose: Purpose) -> Vec<Effect> {
+    /// A command about the selected point.
+    fn at_point(&self, what: impl FnOnce(String) -> SessionCommand) -> Vec<Effect> {
         let (Some(Page::Points(page)), Some(card)) = (&self.page, &self.session) else {
             return Vec::new();
         };
         let Some(point) = page.points.get(page.selected) else { return Vec::new() };
-        command(&[verb, card.id.as_str(), flag, &point.seq.to_string()], purpose)
+        self.run_on(card.id.to_string(), what(point.seq.to_string()))
+    }
+
+    fn hand_over(&self, session: &SessionId, agent: &str) -> Vec<Effect> {
+        match slash::read(Verb::With, agent, Some(session)) {
+            Ok(command) => self.run(command),
+            Err(_) => Vec::new(),
+        }
+    }
+
+    fn run_on(&self, session: String, what: SessionCommand) -> Vec<Effect> {
+        self.run(Command::Session(session, what))
+    }
+
+    fn run(&self, command: Command) -> Vec<Effect> {
+        vec![Effect::Run { command, visit: self.visit }]
     }
 
     fn text_key(&mut self, key: KeyEvent) -> Vec<Effect> {
@@ -353,11 +366,6 @@ impl State {
         }
         Vec::new()
     }
-}
-
-fn command(arguments: &[&str], purpose: Purpose) -> Vec<Effect> {
-    let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
-    vec![Effect::Command { arguments, purpose }]
 }
 
 /// A key in a text of one line.

@@ -1,14 +1,23 @@
 //! What stores and commands answer.
 
 use stepwell::SessionId;
+use stepwell_runtime::command::{Command, Reply as Answer, SessionCommand, SettingReply};
+use stepwell_runtime::inspect::Depth;
 
 use crate::clean::Clean;
 use crate::completion::{Completion, Wanted, wanted};
-use crate::effect::{Done, Effect, OtherAgents, Purpose, Reply, Visit};
+use crate::effect::{Effect, OtherAgents, Outcome, Ran, Reply, Visit};
 use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage};
 use crate::session::{Reach, SessionRow};
 use crate::state::{Detach, StartList, State};
 use crate::transcript::Block;
+
+/// An answer in words, and what it is about.
+struct Words {
+    text: Clean,
+    notes: Clean,
+    title: &'static str,
+}
 
 /// An answer of more lines goes to a page.
 const SHORT: usize = 12;
@@ -82,7 +91,18 @@ impl State {
             Reply::Models(items) => self.choose_among(Choosing::Model, items),
             Reply::Agents(items) => self.choose_among(Choosing::Agent, items),
             Reply::Helpers { session, helpers } => return self.helpers_read(&session, helpers),
-            Reply::Done(done) => return self.done(&done),
+            Reply::Ran(ran) => return self.ran(*ran),
+            Reply::Imported { session, visit } => {
+                return self.open_made(session.as_str(), visit);
+            }
+            Reply::Detached => {
+                self.detach = Detach::Done;
+                return self.leave();
+            }
+            Reply::NotDetached { why, hint } => {
+                self.detach = Detach::No;
+                self.failed(&why, hint.as_ref());
+            }
             Reply::ShellDone { command, output, failed, visit } => {
                 return self.shell_done(&command, &output, failed.as_ref(), visit);
             }
@@ -148,86 +168,77 @@ impl State {
         vec![Effect::Preview { session, store, words: picker.words.text().to_owned() }]
     }
 
-    fn done(&mut self, done: &Done) -> Vec<Effect> {
-        if let Purpose::Reload(session) = &done.purpose
-            && self.changing.as_ref() == Some(session)
-        {
+    fn ran(&mut self, Ran { command, visit, outcome }: Ran) -> Vec<Effect> {
+        let moved = moved_by(&command);
+        if moved.is_some() && self.changing == moved {
             self.changing = None;
         }
-        let retype = match &done.purpose {
-            Purpose::Reload(session) if self.is_open(session) => self.retype.take(),
-            _ => None,
-        };
-        if done.purpose == Purpose::Detached {
-            self.detach = if done.ok { Detach::Done } else { Detach::No };
-        }
-        if !done.ok {
-            let (mut why, mut hint) = (done.errors.as_str().trim(), None);
-            if let Some((before, after)) = why.split_once("hint: ") {
-                (why, hint) = (before.trim(), Some(Clean::new(after.trim())));
-            }
-            let why = Clean::new(why.trim_start_matches("error: "));
-            if matches!(done.purpose, Purpose::Reload(_)) {
-                hint = hint.map(for_rewind);
-            }
-            self.failed(&why, hint.as_ref());
-            return Vec::new();
-        }
-        match &done.purpose {
-            Purpose::Show(title) => {
-                let text = done.output.as_str().trim_end();
-                let said = done.errors.as_str().trim_end();
-                match text.lines().count() {
-                    0 if said.is_empty() => self.say_briefly(format!("{title}: done")),
-                    0 => self.note(said),
-                    lines if lines <= SHORT => {
-                        self.transcript.push(Block::Output(Clean::new(text)));
-                    }
-                    _ => self.open_text(title, Content::Plain(done.output.clone())),
-                }
-                self.session
-                    .as_ref()
-                    .map_or_else(Vec::new, |card| vec![Effect::ReadCard(card.id.clone())])
-            }
-            Purpose::Diff => {
-                match done.output.as_str().trim().is_empty() {
-                    true => self.say_briefly("no file was changed"),
-                    false => self.open_text("diff", Content::Diff(done.output.clone())),
-                }
+        let is_open = moved.as_ref().is_some_and(|session| self.is_open(session));
+        let retype = if is_open { self.retype.take() } else { None };
+        match outcome {
+            Outcome::Failed { why, hint } => {
+                let hint = if moved.is_some() { hint.map(for_rewind) } else { hint };
+                self.failed(&why, hint.as_ref());
                 Vec::new()
             }
-            Purpose::Forked { of, visit } => {
-                let session = done.output.as_str().split_whitespace().next_back();
-                let effects = self.open_made(session.unwrap_or("@last"), *visit);
-                self.forked = self.opening.is_some().then(|| of.clone());
-                effects
-            }
-            Purpose::Reload(session) => {
-                let said = format!("{}{}", done.output, done.errors);
+            // What was moved is read anew where it is open.
+            Outcome::Done { text, notes, .. } if moved.is_some() => {
+                let said = format!("{text}{notes}");
                 self.say_briefly(said.lines().next().unwrap_or("done"));
                 // What was said there is typed again, to be said otherwise.
                 if let Some(text) = retype.filter(|_| self.editor.is_empty()) {
                     self.editor.set(&text);
                 }
-                if self.is_open(session) { self.open_anew() } else { Vec::new() }
+                if is_open { self.open_anew() } else { Vec::new() }
             }
-            Purpose::Relist => self.list_anew(),
-            Purpose::Restored => {
+            Outcome::Done { reply, text, notes } => {
+                self.answered(&reply, Words { text, notes, title: title(&command) }, visit)
+            }
+        }
+    }
+
+    fn answered(&mut self, answer: &Answer, words: Words, visit: Visit) -> Vec<Effect> {
+        let is_picking = matches!(self.page, Some(Page::Picker(_)));
+        match answer {
+            Answer::Diff(_) => {
+                match words.text.as_str().trim().is_empty() {
+                    true => self.say_briefly("no file was changed"),
+                    false => self.open_text("diff", Content::Diff(words.text)),
+                }
+                Vec::new()
+            }
+            Answer::Forked(forked) => {
+                let effects = self.open_made(forked.id.as_str(), visit);
+                self.forked = self.opening.is_some().then(|| forked.parent.clone());
+                effects
+            }
+            Answer::Label(_) | Answer::Tags(_) | Answer::Pin(_) if is_picking => self.list_anew(),
+            Answer::Restored(_) => {
                 self.say_briefly("it is back");
                 self.list_anew()
             }
-            Purpose::Configured => {
-                let text = format!("{}{}", done.output, done.errors);
-                match text.trim_end() {
-                    "" => self.say_briefly("config: done"),
-                    text => self.note(text),
-                }
+            Answer::Setting(SettingReply::Set(_) | SettingReply::Unset { .. }) => {
+                self.note(words.text.as_str().trim_end());
                 vec![Effect::ReadConfig]
             }
-            Purpose::Detached => self.leave(),
-            Purpose::Imported { session, visit } => self.open_made(session.as_str(), *visit),
-            Purpose::Deleted(session) => self.was_deleted(session),
+            Answer::Deleted { asked, .. } => {
+                asked.first().map_or_else(Vec::new, |session| self.was_deleted(session))
+            }
+            _ => self.show(&words),
         }
+    }
+
+    /// Shows an answer: a short one in the conversation, a long one on a page.
+    fn show(&mut self, Words { text, notes, title }: &Words) -> Vec<Effect> {
+        let (said, beside) = (text.as_str().trim_end(), notes.as_str().trim_end());
+        match said.lines().count() {
+            0 if beside.is_empty() => self.say_briefly(format!("{title}: done")),
+            0 => self.note(beside),
+            lines if lines <= SHORT => self.transcript.push(Block::Output(Clean::new(said))),
+            _ => self.open_text(title, Content::Plain(text.clone())),
+        }
+        let card = self.session.as_ref();
+        card.map_or_else(Vec::new, |card| vec![Effect::ReadCard(card.id.clone())])
     }
 
     /// Opens a session that was made, unless something else is done here by now.
@@ -284,6 +295,50 @@ impl State {
         let mut effects = self.find();
         effects.extend(self.start.is_some().then_some(Effect::ListStart));
         effects
+    }
+}
+
+/// The session that a command moves: what was known of its conversation no longer holds.
+pub(super) fn moved_by(command: &Command) -> Option<SessionId> {
+    use SessionCommand::{Compact, Rewind, UndoCompaction};
+    match command {
+        Command::Session(session, Compact(_) | Rewind(_) | UndoCompaction) => session.parse().ok(),
+        _ => None,
+    }
+}
+
+/// What an answer is about.
+const fn title(command: &Command) -> &'static str {
+    use SessionCommand as Do;
+    let Command::Session(_, what) = command else {
+        return match command {
+            Command::Gates(_) => "gates",
+            Command::Models => "models",
+            Command::Ledger(_) => "ledger",
+            Command::Config(_) => "config",
+            Command::Servers(_) => "mcp",
+            Command::Import(_) => "import",
+            _ => "answer",
+        };
+    };
+    match what {
+        Do::Show(Depth::Alone) => "status",
+        Do::Show(Depth::Family) => "family",
+        Do::Label(_) => "rename",
+        Do::Tag { .. } => "tags",
+        Do::Pin => "pin",
+        Do::Unpin => "unpin",
+        Do::PinMessage(_) => "keep",
+        Do::Checkpoints => "checkpoints",
+        Do::Checkpoint { .. } => "save",
+        Do::Export(_) => "export",
+        Do::HandOver { .. } => "hand over",
+        Do::Files(_) => "files",
+        Do::Context => "context",
+        Do::State | Do::Goal(_) => "goal",
+        Do::Tasks(_) => "tasks",
+        Do::Phase | Do::EnterPhase(_) => "phase",
+        _ => "answer",
     }
 }
 

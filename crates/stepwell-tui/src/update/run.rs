@@ -5,7 +5,7 @@ use stepwell::{Event, Recorded, SessionId, Status};
 
 use super::watch::left_open;
 use crate::clean::Clean;
-use crate::effect::{Effect, Purpose, Visit};
+use crate::effect::{Effect, Visit};
 use crate::helper::Helper;
 use crate::session::SessionCard;
 use crate::state::{Asked, Detach, State, Work};
@@ -269,8 +269,7 @@ impl State {
         if status == Status::Success && self.queue.is_empty() {
             return self.leave();
         }
-        let arguments = ["resume", session.as_str(), "--detach"].map(str::to_owned).to_vec();
-        vec![Effect::Command { arguments, purpose: Purpose::Detached }]
+        vec![Effect::GoOnDetached(session.clone())]
     }
 
     /// Something went wrong before a run told of its end.

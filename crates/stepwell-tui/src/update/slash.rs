@@ -1,12 +1,15 @@
-//! Slash commands: what each does here. Those that the command line has too are its commands.
+//! Slash commands: what each does in the conversation. Those that the runtime has are its commands.
 
 use stepwell::SessionId;
 use stepwell::model::{Mode, Money};
-use stepwell_workspace::slash::{Group, Invocation, SLASH_COMMANDS, UnknownCommand, Verb};
+use stepwell_runtime::command::{
+    Command, Group, Invocation, SLASH_COMMANDS, SessionCommand, UnknownCommand, Verb, slash,
+};
+use stepwell_runtime::inspect::Depth;
 
 use super::chat::KEYS;
 use crate::clean::Clean;
-use crate::effect::{Effect, PointsFor, Purpose, Visit};
+use crate::effect::{Effect, PointsFor};
 use crate::helper::Helper;
 use crate::page::{ChoicePage, Choosing, Content, Page};
 use crate::session::Reach;
@@ -81,7 +84,7 @@ impl State {
             Verb::Web => {
                 self.note("stepwell serve, in another terminal, shows your sessions in a browser");
             }
-            verb => return self.command_line(verb, arguments),
+            verb => return self.run_command(verb, arguments),
         }
         Vec::new()
     }
@@ -137,8 +140,9 @@ impl State {
             return Vec::new();
         }
         if read.is_empty() {
-            let arguments = ["show", session.as_str(), "--tree"].map(str::to_owned).to_vec();
-            return vec![Effect::Command { arguments, purpose: Purpose::Show("family") }];
+            let family = SessionCommand::Show(Depth::Family);
+            let command = Command::Session(session.to_string(), family);
+            return vec![Effect::Run { command, visit: self.visit }];
         }
         self.helpers = read;
         self.list_helpers();
@@ -266,289 +270,15 @@ impl State {
         }
     }
 
-    /// Commands that are the command line's.
-    fn command_line(&mut self, verb: Verb, arguments: &str) -> Vec<Effect> {
-        let open = self.session.as_ref().map(|card| card.id.clone());
-        match command_line(verb, arguments, open.as_ref(), self.visit) {
-            Ok((arguments, purpose)) => vec![Effect::Command { arguments, purpose }],
+    /// Commands that the runtime carries out.
+    fn run_command(&mut self, verb: Verb, typed: &str) -> Vec<Effect> {
+        let open = self.session.as_ref().map(|card| &card.id);
+        match slash::read(verb, typed, open) {
+            Ok(command) => vec![Effect::Run { command, visit: self.visit }],
             Err(why) => {
-                self.say_briefly(why);
+                self.say_briefly(why.to_string());
                 Vec::new()
             }
         }
-    }
-}
-
-/// A slash command as arguments of the command line, and what its answer is for.
-pub(crate) fn command_line(
-    verb: Verb,
-    typed: &str,
-    open: Option<&SessionId>,
-    visit: Visit,
-) -> Result<(Vec<String>, Purpose), &'static str> {
-    let words: Vec<&str> = typed.split_whitespace().collect();
-    let of_session = |name: &str, rest: &[&str]| {
-        let id = open.ok_or("no session is open yet")?;
-        let mut all = vec![name.to_owned(), id.to_string()];
-        all.extend(rest.iter().map(|word| (*word).to_owned()));
-        Ok::<_, &'static str>(all)
-    };
-    let session = || open.cloned().ok_or("no session is open yet");
-    let reload = || session().map(Purpose::Reload);
-    let forked = || session().map(|of| Purpose::Forked { of, visit });
-    let plain = |all: &[&str]| all.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
-    let needed = |what| if typed.is_empty() { Err(what) } else { Ok(typed) };
-    // What was typed is never taken for a flag.
-    let whole: &[&str] = if typed.is_empty() { &[] } else { &["--", typed] };
-    let each: Vec<&str> = match words.is_empty() {
-        true => Vec::new(),
-        false => std::iter::once("--").chain(words.iter().copied()).collect(),
-    };
-    Ok(match verb {
-        Verb::Status => (of_session("show", &[])?, Purpose::Show("status")),
-        Verb::Rename => (
-            of_session("label", &["--", needed("which name? /rename NAME")?])?,
-            Purpose::Show("rename"),
-        ),
-        Verb::Tag => (of_session("tag", &each)?, Purpose::Show("tag")),
-        Verb::Untag => {
-            needed("which tags? /untag TAG…")?;
-            (of_session("untag", &each)?, Purpose::Show("untag"))
-        }
-        Verb::Pin => (of_session("pin", &[])?, Purpose::Show("pin")),
-        Verb::Unpin => (of_session("unpin", &[])?, Purpose::Show("unpin")),
-        Verb::Delete if typed.is_empty() => {
-            let id = open.ok_or("no session is open yet")?.clone();
-            (of_session("delete", &[])?, Purpose::Deleted(id))
-        }
-        Verb::Delete => (plain(&["delete", "--", typed]), Purpose::Show("delete")),
-        Verb::Export => {
-            // A file that is there is replaced only if that is said.
-            let (typed, flags) = flagged(typed, &["--force"]);
-            let (format, path) = export(&typed.split_whitespace().collect::<Vec<_>>())?;
-            let mut all = of_session("export", &["--format", format])?;
-            let id = open.map(ToString::to_string).unwrap_or_default();
-            let ending = if format == "markdown" { "md" } else { format };
-            let path = path.unwrap_or_else(|| format!("{id}.{ending}"));
-            all.push(format!("--output={path}"));
-            all.extend(flags.into_iter().map(str::to_owned));
-            (all, Purpose::Show("export"))
-        }
-        Verb::Import if typed.is_empty() => {
-            (plain(&["import", "--dry-run"]), Purpose::Show("import"))
-        }
-        Verb::Import => (plain(&["import", "--yes", "--", typed]), Purpose::Show("import")),
-        Verb::With => {
-            let agent = match typed {
-                "claude" | "claude-code" => "claude",
-                "codex" => "codex",
-                "strands" => "strands",
-                _ => return Err("with whom? /with claude, codex or strands"),
-            };
-            (of_session("resume", &["--with", agent])?, Purpose::Show("with"))
-        }
-        Verb::Checkpoint => (of_session("checkpoint", whole)?, Purpose::Show("checkpoints")),
-        Verb::Save => {
-            let name = if typed.is_empty() { "saved" } else { typed };
-            (of_session("checkpoint", &["--", name])?, Purpose::Show("save"))
-        }
-        Verb::Rewind => {
-            let (point, flags) = flagged(typed, &["--force", "--both", "--chat", "--files"]);
-            if point.is_empty() {
-                return Err("which point? /rewind POINT [--force]; /rewind shows them");
-            }
-            let mut all = of_session("rewind", &[&format!("--to={point}")])?;
-            all.extend(flags.into_iter().map(str::to_owned));
-            (all, reload()?)
-        }
-        Verb::Undo | Verb::Redo => {
-            let (rest, flags) = flagged(typed, &["--force"]);
-            if !rest.is_empty() {
-                return Err("it takes no point: /rewind goes back to one");
-            }
-            let way = if verb == Verb::Undo { "--undo" } else { "--redo" };
-            (of_session("rewind", &[&[way][..], &flags].concat())?, reload()?)
-        }
-        Verb::Fork if typed.is_empty() => (of_session("fork", &[])?, forked()?),
-        Verb::Fork => (of_session("fork", &[&format!("--at={typed}")])?, forked()?),
-        Verb::Diff if typed.is_empty() => (of_session("diff", &[])?, Purpose::Diff),
-        Verb::Diff => (of_session("diff", &[&format!("--from={typed}")])?, Purpose::Diff),
-        Verb::Files => (of_session("files", whole)?, Purpose::Show("files")),
-        Verb::Compact if typed == "undo" => (of_session("compact", &["--undo"])?, reload()?),
-        Verb::Compact => (of_session("compact", &[])?, reload()?),
-        Verb::Context => (of_session("show", &["--view"])?, Purpose::Show("context")),
-        Verb::Keep => {
-            needed("which message? /keep SEQ; /context shows the seqs")?;
-            (of_session("pin-message", whole)?, Purpose::Show("keep"))
-        }
-        Verb::Models => (plain(&["models"]), Purpose::Show("models")),
-        Verb::Budget | Verb::Cost => (of_session("show", &[])?, Purpose::Show("cost")),
-        Verb::Goal if typed.is_empty() => (of_session("state", &[])?, Purpose::Show("goal")),
-        Verb::Goal => (of_session("state", &["goal", "--", typed])?, Purpose::Show("goal")),
-        Verb::Tasks => (of_session("tasks", &[])?, Purpose::Show("tasks")),
-        Verb::Phase => (of_session("phase", whole)?, Purpose::Show("phase")),
-        Verb::Gates => (plain(&["gates", "--everywhere"]), Purpose::Show("gates")),
-        Verb::Ledger => (plain(&["ledger"]), Purpose::Show("ledger")),
-        Verb::Mcp => {
-            let mut all = plain(&["mcp", "list", "--tools"]);
-            all.extend(open.map(|session| format!("--session={session}")));
-            (all, Purpose::Show("mcp"))
-        }
-        Verb::Config => {
-            let all = match words.as_slice() {
-                [] => plain(&["config", "list"]),
-                [key] => plain(&["config", "get", "--", key]),
-                [key, ..] => {
-                    let value = typed[key.len()..].trim();
-                    // Some are the user's own, and belong in no project.
-                    let is_own = OWN.iter().any(|own| key.starts_with(own));
-                    let set: &[&str] = if is_own {
-                        &["config", "set", "--user", "--"]
-                    } else {
-                        &["config", "set", "--"]
-                    };
-                    plain(&[set, &[*key, value]].concat())
-                }
-            };
-            let changes = words.len() > 1;
-            (all, if changes { Purpose::Configured } else { Purpose::Show("config") })
-        }
-        _ => return Err("this is not for here"),
-    })
-}
-
-/// What was typed without the flags at its end, and those.
-fn flagged<'a>(typed: &'a str, known: &[&'static str]) -> (&'a str, Vec<&'static str>) {
-    let (mut rest, mut flags) = (typed, Vec::new());
-    while let Some(flag) = known.iter().find(|flag| {
-        rest.strip_suffix(**flag).is_some_and(|rest| rest.is_empty() || rest.ends_with(' '))
-    }) {
-        rest = rest[..rest.len() - flag.len()].trim_end();
-        flags.insert(0, *flag);
-    }
-    (rest, flags)
-}
-
-/// Sections of settings that only the user's own file may have.
-const OWN: [&str; 3] = ["other_agents.", "store.", "talk."];
-
-/// A format, then a path; or a path alone, from whose ending the format follows. A path has a slash
-/// or an ending, so that a format that there is none of is not taken for one.
-fn export<'a>(words: &[&'a str]) -> Result<(&'a str, Option<String>), &'static str> {
-    let format = |word: &str| match word {
-        "markdown" | "md" => Some("markdown"),
-        "html" => Some("html"),
-        "json" => Some("json"),
-        "jsonl" => Some("jsonl"),
-        _ => None,
-    };
-    Ok(match words {
-        [] => ("markdown", None),
-        [first, rest @ ..] => match format(first) {
-            Some(format) if rest.is_empty() => (format, None),
-            Some(format) => (format, Some(rest.join(" "))),
-            None => {
-                let path = words.join(" ");
-                if !path.contains(['/', '.']) {
-                    return Err("which format? /export markdown, html, json or jsonl, then a path");
-                }
-                let ending = path.rsplit('.').next().and_then(format);
-                (ending.unwrap_or("markdown"), Some(path))
-            }
-        },
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_command_is_either_done_here_or_by_the_command_line() {
-        let here = [
-            Verb::Help,
-            Verb::New,
-            Verb::Stop,
-            Verb::Quit,
-            Verb::Detach,
-            Verb::Copy,
-            Verb::Thinking,
-            Verb::Resume,
-            Verb::Sessions,
-            Verb::Search,
-            Verb::Timeline,
-            Verb::Transcript,
-            Verb::Model,
-            Verb::Mode,
-            Verb::Continue,
-            Verb::Later,
-            Verb::Discuss,
-            Verb::Plan,
-            Verb::Execute,
-            Verb::Verify,
-            Verb::Ship,
-            Verb::Flow,
-            Verb::Agent,
-            Verb::Agents,
-            Verb::Web,
-        ];
-        let session: SessionId = "one".parse().unwrap();
-        for command in SLASH_COMMANDS {
-            let done = ["", "claude", "x"]
-                .iter()
-                .any(|typed| command_line(command.verb, typed, Some(&session), Visit(0)).is_ok());
-            assert_ne!(done, here.contains(&command.verb), "/{}", command.name);
-        }
-    }
-
-    #[test]
-    fn what_is_typed_becomes_arguments_and_never_more_of_them() {
-        let session: SessionId = "one".parse().unwrap();
-        for (verb, typed, arguments) in [
-            (Verb::Rename, "my --name", vec!["label", "one", "--", "my --name"]),
-            (Verb::Tag, "a b", vec!["tag", "one", "--", "a", "b"]),
-            (
-                Verb::Export,
-                "markdown",
-                vec!["export", "one", "--format", "markdown", "--output=one.md"],
-            ),
-            (
-                Verb::Export,
-                "out dir/a.html",
-                vec!["export", "one", "--format", "html", "--output=out dir/a.html"],
-            ),
-            (
-                Verb::Export,
-                "json a.json",
-                vec!["export", "one", "--format", "json", "--output=a.json"],
-            ),
-            (
-                Verb::Export,
-                "json a.json --force",
-                vec!["export", "one", "--format", "json", "--output=a.json", "--force"],
-            ),
-            (Verb::Rewind, "-2", vec!["rewind", "one", "--to=-2"]),
-            (Verb::Rewind, "-2 --force", vec!["rewind", "one", "--to=-2", "--force"]),
-            (Verb::Rewind, "15 --chat", vec!["rewind", "one", "--to=15", "--chat"]),
-            (
-                Verb::Rewind,
-                "15 --files --force",
-                vec!["rewind", "one", "--to=15", "--files", "--force"],
-            ),
-            (Verb::Undo, "", vec!["rewind", "one", "--undo"]),
-            (Verb::Undo, "--force", vec!["rewind", "one", "--undo", "--force"]),
-            (Verb::Redo, "--force", vec!["rewind", "one", "--redo", "--force"]),
-            (Verb::Config, "model.name a b", vec!["config", "set", "--", "model.name", "a b"]),
-            (Verb::Goal, "ship it", vec!["state", "one", "goal", "--", "ship it"]),
-        ] {
-            let done = command_line(verb, typed, Some(&session), Visit(0));
-            assert_eq!(done.unwrap().0, arguments);
-        }
-        let unopened = command_line(Verb::Rename, "x", None, Visit(0));
-        assert_eq!(unopened, Err("no session is open yet"));
-        let which = command_line(Verb::Rewind, "--force", Some(&session), Visit(0));
-        assert!(which.is_err_and(|why| why.contains("which point?")));
-        let bogus = command_line(Verb::Export, "bogus", Some(&session), Visit(0)).unwrap_err();
-        assert!(bogus.contains("markdown, html, json or jsonl"), "{bogus}");
     }
 }

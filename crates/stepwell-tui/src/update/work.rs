@@ -1,9 +1,9 @@
 //! Guided work: a goal is led through the phases, and each phase has a command.
 
 use stepwell::model::{Answer, Phase};
-use stepwell_workspace::slash::Verb;
+use stepwell_runtime::command::{Command, SessionCommand, Verb};
 
-use crate::effect::{Effect, Purpose};
+use crate::effect::Effect;
 use crate::state::State;
 use crate::told::QuestionKind;
 use crate::transcript::{Transcript, Whose};
@@ -61,9 +61,9 @@ impl State {
         match &self.session {
             Some(card) if card.is_guided => self.go_to_phase(wanted),
             Some(card) if card.phase.is_some() && !card.is_flow => {
-                let arguments = ["phase", card.id.as_str(), wanted.as_str()];
-                let arguments = arguments.map(str::to_owned).to_vec();
-                vec![Effect::Command { arguments, purpose: Purpose::Show("phase") }]
+                let (session, visit) = (card.id.to_string(), self.visit);
+                let command = Command::Session(session, SessionCommand::enter(wanted));
+                vec![Effect::Run { command, visit }]
             }
             _ => {
                 self.say_briefly(format!("what is the goal? /{wanted} GOAL"));

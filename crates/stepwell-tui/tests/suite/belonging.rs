@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use stepwell::model::Mode;
 use stepwell::{Message, Seq, Status};
 use stepwell_tui::{
-    Clean, Done, Effect, Ended, Input, OtherAgents, Point, PointsFor, Purpose, Reply, RunSettings,
-    StorePlace, Told, Visit,
+    Clean, Effect, Ended, Input, OtherAgents, Point, PointsFor, Reply, RunSettings, StorePlace,
+    Told, Visit,
 };
 
+use crate::answers::{configured, deleted, forked, moved};
 use crate::chat::{own_done, resume, start};
 use crate::stage::{Stage, card, id, open, opened, recorded, row, shell};
 
@@ -18,11 +19,6 @@ fn said(session: &str, text: &str) -> Effect {
 
 fn failed(why: &str) -> Told {
     Told::Ended(Ended { status: Status::Failed, why: Clean::new(why), hint: None })
-}
-
-fn done(purpose: Purpose, ok: bool) -> Reply {
-    let errors = if ok { Clean::default() } else { Clean::new("error: a file was changed") };
-    Reply::Done(Box::new(Done { purpose, output: Clean::default(), errors, ok }))
 }
 
 /// Another session, which waits for an answer.
@@ -46,7 +42,7 @@ fn what_was_chosen_for_a_session_is_not_carried_over_new_into_the_next_one() {
     // The same if the session was deleted.
     let mut stage = Stage::open();
     stage.send("/mode yolo");
-    stage.reply(done(Purpose::Deleted(id("s-one")), true));
+    stage.reply(deleted("s-one"));
     stage.reply(waiting());
     assert_eq!(stage.state.mode(), Mode::ConfirmSensitive);
 }
@@ -90,7 +86,7 @@ fn what_a_command_of_ones_own_wrote_is_told_to_the_session_that_it_was_run_in() 
     assert_eq!(stage.send("!make"), [shell("make")]);
     stage.send("words for the first");
     // The session goes away meanwhile, and another one is begun.
-    stage.reply(done(Purpose::Deleted(id("s-one")), true));
+    stage.reply(deleted("s-one"));
     assert_eq!(stage.state.editor.text(), "words for the first", "what waited is typed again");
     let effects = stage.reply(own_done("make", Clean::new("out"), None));
     assert_eq!(effects, [said("s-one", "I ran `make`:\n\n```\nout\n```")]);
@@ -194,7 +190,7 @@ fn a_session_of_another_store_is_read_anew_there() {
     stage.send("/undo");
     let store = Some("/far/.stepwell".into());
     let anew = Effect::Open { session: "s-far".into(), store, resume: false, opening: 3 };
-    assert_eq!(stage.reply(done(Purpose::Reload(id("s-far")), true)), [anew]);
+    assert_eq!(stage.reply(moved("s-far")), [anew]);
 }
 
 #[test]
@@ -212,17 +208,11 @@ fn what_comes_late_of_a_session_that_was_left_is_not_taken_for_the_next_ones() {
     stage.reply(Reply::Points { session: id("s-one"), purpose: PointsFor::Rewind, points });
     assert!(stage.state.page.is_none(), "nobody goes back by the points of another session");
     // A fork that was asked for before is not opened over what goes on now.
-    let forked = Done {
-        purpose: Purpose::Forked { of: id("s-one"), visit: Visit(1) },
-        output: Clean::new("s-fork\n"),
-        errors: Clean::default(),
-        ok: true,
-    };
-    assert!(stage.reply(Reply::Done(Box::new(forked))).is_empty());
+    assert!(stage.reply(forked("s-one", "s-fork")).is_empty());
     assert!(stage.printed().contains("/resume s-fork opens it"));
     // What changed another session does not have this one read anew.
     let mut stage = Stage::open();
-    assert!(stage.reply(done(Purpose::Reload(id("s-two")), true)).is_empty());
+    assert!(stage.reply(moved("s-two")).is_empty());
 }
 
 #[test]
@@ -360,7 +350,7 @@ fn what_was_said_before_is_recalled_when_a_session_is_opened_again() {
 #[test]
 fn a_setting_that_was_changed_holds_at_once() {
     let mut stage = Stage::open();
-    assert_eq!(stage.reply(done(Purpose::Configured, true)), [Effect::ReadConfig]);
+    assert_eq!(stage.reply(configured()), [Effect::ReadConfig]);
     let model = Clean::new("local/new");
     stage.reply(Reply::Configured { model, mode: Mode::ConfirmAll });
     assert_eq!(stage.state.mode(), Mode::ConfirmAll);

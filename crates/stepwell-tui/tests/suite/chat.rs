@@ -5,10 +5,11 @@ use std::time::Duration;
 use stepwell::model::Mode;
 use stepwell::{Message, Seq, Status};
 use stepwell_tui::{
-    Block, Clean, Done, Effect, Ended, Input, Page, PointsFor, Purpose, Reach, Reply, RunSettings,
-    Told, ToolOutcome, Visit,
+    Block, Clean, Effect, Ended, Input, Page, PointsFor, Reach, Reply, RunSettings, Told,
+    ToolOutcome, Visit,
 };
 
+use crate::answers::moved;
 use crate::stage::{Stage, card, id, open, opened, row, shell};
 
 pub(crate) fn start(task: &str) -> Vec<Effect> {
@@ -569,13 +570,7 @@ fn nothing_is_said_to_a_session_while_it_is_being_changed() {
     stage.send("/undo");
     assert!(stage.send("go").is_empty());
     assert_eq!(stage.state.editor.text(), "go");
-    let done = Done {
-        purpose: Purpose::Reload(id("s-one")),
-        output: Clean::default(),
-        errors: Clean::default(),
-        ok: true,
-    };
-    assert_eq!(stage.reply(Reply::Done(Box::new(done))), [open("s-one", false, 2)]);
+    assert_eq!(stage.reply(moved("s-one")), [open("s-one", false, 2)]);
     // It is read anew first, and what is typed is said then.
     assert!(stage.key("enter").is_empty());
     let mut same = opened(Status::Success);

@@ -3,10 +3,11 @@
 use std::time::Duration;
 
 use stepwell::{Message, Status};
-use stepwell_tui::{
-    Clean, Effect, Helper, Input, Purpose, Reply, SessionRow, Told, Visit, plain_start,
-};
+use stepwell_runtime::command::SessionCommand;
+use stepwell_runtime::inspect::Depth;
+use stepwell_tui::{Clean, Effect, Helper, Input, Reply, SessionRow, Told, plain_start};
 
+use crate::answers::{forked, of};
 use crate::chat::resume;
 use crate::stage::{Stage, id, opened, recorded, row};
 
@@ -135,13 +136,7 @@ fn a_tool_is_not_named_twice() {
 fn a_fork_says_that_it_is_another_session() {
     let mut stage = Stage::open();
     stage.printed();
-    let done = stepwell_tui::Done {
-        purpose: Purpose::Forked { of: id("s-one"), visit: Visit(1) },
-        output: Clean::new("s-two\n"),
-        errors: Clean::default(),
-        ok: true,
-    };
-    stage.reply(Reply::Done(Box::new(done)));
+    stage.reply(forked("s-one", "s-two"));
     let mut fork = opened(Status::Interrupted);
     (fork.card.id, fork.resume, fork.rests) = (id("s-two"), false, true);
     stage.reply(Reply::Opened(Box::new(fork)));
@@ -179,6 +174,5 @@ fn who_worked_for_a_session_before_is_read_and_can_be_looked_at() {
     // Where nobody did, the family is shown.
     let mut stage = Stage::open();
     let shown = stage.reply(Reply::Helpers { session, helpers: Vec::new() });
-    let arguments = ["show", "s-one", "--tree"].map(Into::into).to_vec();
-    assert_eq!(shown, [Effect::Command { arguments, purpose: Purpose::Show("family") }]);
+    assert_eq!(shown, [of("s-one", SessionCommand::Show(Depth::Family))]);
 }

@@ -1,9 +1,12 @@
 //! Slash commands: what each does in the conversation.
 
+use stepwell::model::Change;
 use stepwell::{Message, Status};
-use stepwell_tui::{Clean, Done, Effect, Input, Purpose, Reply, RunSettings, Told, Visit};
-use stepwell_workspace::slash::SLASH_COMMANDS;
+use stepwell_runtime::command::{Reply as Answer, SLASH_COMMANDS, SessionCommand};
+use stepwell_tui::{Clean, Effect, Input, Reply, RunSettings, Told, Visit};
+use stepwell_wire::Pin;
 
+use crate::answers::{about, forked, not_run, of, ran};
 use crate::chat::{resume, start};
 use crate::stage::{Stage, card, id, open};
 
@@ -25,11 +28,8 @@ fn a_slash_offers_commands_and_enter_takes_the_selected_one() {
     stage.key("tab");
     assert_eq!(stage.state.editor.text(), "/rename ");
     stage.type_text("x");
-    let arguments = ["label", "s-one", "--", "x"].map(Into::into).to_vec();
-    assert_eq!(
-        stage.key("enter"),
-        [Effect::Command { arguments, purpose: Purpose::Show("rename") }]
-    );
+    let named = SessionCommand::Label(Change::Set("x".to_owned()));
+    assert_eq!(stage.key("enter"), [of("s-one", named)]);
 }
 
 #[test]
@@ -156,29 +156,18 @@ fn new_begins_another_session_but_not_while_one_works() {
 fn answers_of_commands_are_shown_by_their_length() {
     let mut stage = Stage::open();
     stage.printed();
-    let done = |output: &str, purpose| {
-        Reply::Done(Box::new(Done {
-            purpose,
-            output: Clean::new(output),
-            errors: Clean::default(),
-            ok: true,
-        }))
+    let pinned = |text: &str| {
+        let answer = Pin { id: id("s-one"), pinned: true };
+        ran(about("s-one", SessionCommand::Pin), Answer::Pin(answer), text)
     };
-    stage.reply(done("short\n", Purpose::Show("cost")));
+    stage.reply(pinned("short\n"));
     assert_eq!(stage.printed(), "  short");
-    stage.reply(done(&"line\n".repeat(30), Purpose::Show("cost")));
-    assert!(stage.screen().starts_with("cost"));
-    let effects =
-        stage.reply(done("s-two\n", Purpose::Forked { of: id("s-one"), visit: Visit(1) }));
-    assert_eq!(effects, [open("s-two", false, 2)]);
-    let failed = Done {
-        purpose: Purpose::Show("x"),
-        output: Clean::default(),
-        errors: Clean::new("error: no such thing\nhint: try another\n"),
-        ok: false,
-    };
+    stage.reply(pinned(&"line\n".repeat(30)));
+    assert!(stage.screen().starts_with("pin"));
+    assert_eq!(stage.reply(forked("s-one", "s-two")), [open("s-two", false, 2)]);
     stage.key("q");
-    stage.reply(Reply::Done(Box::new(failed)));
+    let pin = about("s-one", SessionCommand::Pin);
+    stage.reply(not_run(pin, "no such thing", Some("try another")));
     assert_eq!(stage.printed(), "✗ no such thing\n· hint: try another");
 }
 
@@ -198,20 +187,12 @@ fn detach_hands_the_run_over_and_without_one_leaves() {
     stage.send("go");
     // It stops here first: one runner per session.
     assert_eq!(stage.send("/detach"), [Effect::Interrupt]);
-    let arguments = vec!["resume".into(), "s-one".into(), "--detach".into()];
-    let command = Effect::Command { arguments, purpose: Purpose::Detached };
-    assert_eq!(stage.end(Status::Interrupted), [command]);
+    assert_eq!(stage.end(Status::Interrupted), [Effect::GoOnDetached(id("s-one"))]);
     // What goes on in the background is neither cut off nor watched from here.
     assert!(!stage.printed().contains("cut off"));
     assert!(stage.reply(Reply::Changed(id("s-one"))).is_empty());
-    assert_eq!(stage.reply(detached(true)), [Effect::Leave]);
+    assert_eq!(stage.reply(Reply::Detached), [Effect::Leave]);
     assert!(stage.state.is_detached());
-}
-
-fn detached(ok: bool) -> Reply {
-    let errors = if ok { Clean::default() } else { Clean::new("error: no such model") };
-    let output = Clean::default();
-    Reply::Done(Box::new(Done { purpose: Purpose::Detached, output, errors, ok }))
 }
 
 #[test]
@@ -220,7 +201,8 @@ fn a_run_that_cannot_go_on_in_the_background_stays_here() {
     stage.send("go");
     stage.send("/detach");
     stage.end(Status::Interrupted);
-    assert!(stage.reply(detached(false)).is_empty());
+    let not = Reply::NotDetached { why: Clean::new("no such model"), hint: None };
+    assert!(stage.reply(not).is_empty());
     assert!(!stage.state.has_left() && !stage.state.is_detached());
     assert!(stage.printed().contains("no such model"));
 }

@@ -1,6 +1,7 @@
 //! What the terminal does with every key and command, without a terminal.
 
 mod allowing;
+mod answers;
 mod belonging;
 mod chat;
 mod coming_back;

@@ -1,7 +1,9 @@
 //! Narrow screens, and what stands on the first and the last line of pages.
 
-use stepwell_tui::{Clean, Done, Effect, OtherAgents, Purpose, Reach, Reply, SessionRow};
+use stepwell_runtime::command::Command;
+use stepwell_tui::{Clean, Effect, OtherAgents, Reach, Reply, SessionRow};
 
+use crate::answers::{deleted, run};
 use crate::stage::{Stage, id, row};
 
 fn picker(columns: u16, rows: Vec<SessionRow>) -> Stage {
@@ -13,11 +15,6 @@ fn picker(columns: u16, rows: Vec<SessionRow>) -> Stage {
 
 fn foot(stage: &Stage) -> String {
     stage.screen().lines().next_back().unwrap_or_default().to_owned()
-}
-
-fn done(purpose: Purpose) -> Reply {
-    let (output, errors) = (Clean::default(), Clean::default());
-    Reply::Done(Box::new(Done { purpose, output, errors, ok: true }))
 }
 
 #[test]
@@ -75,16 +72,15 @@ fn what_just_happened_hides_no_keys() {
 fn one_key_brings_back_what_was_just_deleted_also_if_nothing_else_is_listed() {
     let mut stage = picker(60, vec![row("s-1", "a")]);
     stage.key("delete");
-    stage.reply(done(Purpose::Deleted(id("s-1"))));
+    stage.reply(deleted("s-1"));
     stage.reply(Reply::Found { search: 2, rows: vec![], others: OtherAgents::Unasked });
     assert!(foot(&stage).contains("u brings it back"), "{}", foot(&stage));
-    let arguments = ["trash", "restore", "s-1"].map(str::to_owned).to_vec();
-    let restore = vec![Effect::Command { arguments, purpose: Purpose::Restored }];
+    let restore = [run(Command::Restore(vec!["s-1".to_owned()]))];
     assert_eq!(stage.key("u"), restore);
     // Every other key goes on; then it is among the actions.
     let mut stage = picker(60, vec![row("s-1", "a")]);
     stage.key("delete");
-    stage.reply(done(Purpose::Deleted(id("s-1"))));
+    stage.reply(deleted("s-1"));
     stage.reply(Reply::Found { search: 2, rows: vec![], others: OtherAgents::Unasked });
     let find = Effect::Find { search: 3, words: "x".into(), reach: Reach::Workspace };
     assert_eq!(stage.key("x"), [find]);
@@ -100,7 +96,7 @@ fn the_start_lists_anew_what_was_changed_in_the_picker() {
     let rows = vec![row("s-1", "a")];
     stage.reply(Reply::Found { search: 1, rows, others: OtherAgents::Unasked });
     stage.key("delete");
-    let effects = stage.reply(done(Purpose::Deleted(id("s-1"))));
+    let effects = stage.reply(deleted("s-1"));
     assert!(effects.contains(&Effect::ListStart), "{effects:?}");
 }
 

@@ -1,20 +1,25 @@
 //! Pages: finding sessions, going back, reading.
 
+use stepwell::model::{Change, Scope};
 use stepwell::{Seq, Status};
-use stepwell_tui::{
-    Clean, Done, Effect, Foreign, Input, OtherAgents, Page, Point, PointsFor, Purpose, Reach,
-    Reply, Visit,
+use stepwell_runtime::command::{
+    Command, ConfigCommand, MoveCommand, Reply as Answer, SessionCommand, SettingsFile,
 };
+use stepwell_tui::{
+    Clean, Effect, Foreign, Input, OtherAgents, Page, Point, PointsFor, Reach, Reply, Visit,
+};
+use stepwell_wire::Pin;
+use stepwell_workspace::handoff::HandOver;
 
+use crate::answers::{about, deleted, moved, not_moved, of, point, ran, restored, run};
 use crate::stage::{Stage, id, open, opened, recorded, row};
 
-fn command(arguments: &[&str], purpose: Purpose) -> Vec<Effect> {
-    let arguments = arguments.iter().map(|word| (*word).to_owned()).collect();
-    vec![Effect::Command { arguments, purpose }]
+fn fork(at: Option<&str>) -> SessionCommand {
+    SessionCommand::Fork { at: at.map(str::to_owned), label: None }
 }
 
-fn forked(of: &str) -> Purpose {
-    Purpose::Forked { of: id(of), visit: Visit(1) }
+fn delete(session: &str) -> Effect {
+    run(Command::Delete(vec![session.to_owned()]))
 }
 
 fn check(name: &str) -> Effect {
@@ -110,23 +115,27 @@ fn every_action_of_the_picker_does_its_work() {
         let effects = stage.key(key);
         (stage, effects)
     };
-    assert_eq!(act("p").1, command(&["pin", "s-2"], Purpose::Relist));
-    assert_eq!(act("f").1, command(&["fork", "s-2"], forked("s-2")));
+    assert_eq!(act("p").1, [of("s-2", SessionCommand::Pin)]);
+    assert_eq!(act("f").1, [of("s-2", fork(None))]);
     assert_eq!(act("y").1, [Effect::Copy("s-2".into())]);
-    assert_eq!(act("d").1, command(&["delete", "s-2"], Purpose::Deleted(id("s-2"))));
-    let hand_over =
-        |agent| command(&["resume", "s-2", "--with", agent], Purpose::Show("hand over"));
-    assert_eq!(act("c").1, hand_over("claude"));
+    assert_eq!(act("d").1, [delete("s-2")]);
+    let hand_over = |agent: &str| {
+        let agent = agent.parse().unwrap();
+        [of("s-2", SessionCommand::HandOver { agent, how: HandOver::Write })]
+    };
+    assert_eq!(act("c").1, hand_over("claude-code"));
     assert_eq!(act("x").1, hand_over("codex"));
     let (mut stage, _) = act("r");
     stage.type_text("!");
-    assert_eq!(stage.key("enter"), command(&["label", "s-2", "--", "docs!"], Purpose::Relist));
+    let docs = SessionCommand::Label(Change::Set("docs!".to_owned()));
+    assert_eq!(stage.key("enter"), [of("s-2", docs)]);
     let (mut stage, _) = act("r");
     stage.key("ctrl+u");
-    assert_eq!(stage.key("enter"), command(&["label", "s-2", "--clear"], Purpose::Relist));
+    assert_eq!(stage.key("enter"), [of("s-2", SessionCommand::Label(Change::Clear))]);
     let (mut stage, _) = act("t");
     stage.type_text("a b");
-    assert_eq!(stage.key("enter"), command(&["tag", "s-2", "--", "a", "b"], Purpose::Relist));
+    let (add, remove) = (["a", "b"].map(str::to_owned).into(), [].into());
+    assert_eq!(stage.key("enter"), [of("s-2", SessionCommand::Tag { add, remove })]);
     let (mut stage, _) = act("t");
     assert!(stage.key("enter").is_empty());
     let (mut stage, _) = act("z");
@@ -152,11 +161,9 @@ fn a_session_of_another_agent_is_read_in_and_opened() {
     assert!(screen.contains("claude") && screen.contains("it smokes"), "{screen}");
     stage.key("tab");
     assert!(stage.key("d").is_empty(), "what is another's is not deleted");
-    let import = ["import", "--yes", "--", "/home/me/.claude/projects/p/c-1.jsonl"];
-    assert_eq!(
-        stage.key("enter"),
-        command(&import, Purpose::Imported { session: id("c-1"), visit: Visit(1) })
-    );
+    let path = "/home/me/.claude/projects/p/c-1.jsonl".to_owned();
+    let import = Effect::Import { path, session: id("c-1"), visit: Visit(1) };
+    assert_eq!(stage.key("enter"), [import]);
     // When more of them is known, the search is made again.
     let again = Effect::Find { search: 3, words: String::new(), reach: Reach::Everywhere };
     assert_eq!(stage.reply(Reply::OthersRead), [again]);
@@ -170,27 +177,19 @@ fn who_searches_everywhere_is_told_how_other_agents_sessions_are_found() {
     stage.reply(Reply::Found { search: 2, rows: vec![], others: OtherAgents::Off });
     assert!(stage.screen().contains("/config other_agents.index true"), "{}", stage.screen());
     stage.key("esc");
-    let set = ["config", "set", "--user", "--", "other_agents.index", "true"];
-    let set = command(&set, Purpose::Configured);
-    assert_eq!(stage.send("/config other_agents.index true"), set);
+    let (key, value) = ("other_agents.index".to_owned(), "true".to_owned());
+    let set = ConfigCommand::Set { key, value, file: SettingsFile::User };
+    assert_eq!(stage.send("/config other_agents.index true"), [run(Command::Config(set))]);
 }
 
 #[test]
 fn what_was_deleted_can_be_brought_back() {
     let mut stage = picker();
     stage.key("delete");
-    let done = Done {
-        purpose: Purpose::Deleted(id("s-1")),
-        output: Clean::default(),
-        errors: Clean::default(),
-        ok: true,
-    };
-    assert!(matches!(stage.reply(Reply::Done(Box::new(done)))[..], [Effect::Find { .. }]));
+    assert!(matches!(stage.reply(deleted("s-1"))[..], [Effect::Find { .. }]));
     stage.key("tab");
-    assert_eq!(stage.key("u"), command(&["trash", "restore", "s-1"], Purpose::Restored));
-    let (output, errors) = (Clean::default(), Clean::default());
-    let back = Done { purpose: Purpose::Restored, output, errors, ok: true };
-    stage.reply(Reply::Done(Box::new(back)));
+    assert_eq!(stage.key("u"), [run(Command::Restore(vec!["s-1".to_owned()]))]);
+    stage.reply(restored("s-1"));
     let screen = stage.screen();
     assert!(screen.contains("it is back") && !screen.contains("in the trash"), "{screen}");
     stage.key("tab");
@@ -271,34 +270,25 @@ fn going_back_asks_what_comes_back() {
     Enter does it · Esc back
     ");
     stage.key("down");
-    assert_eq!(
-        stage.key("enter"),
-        command(&["rewind", "s-one", "--to", "4", "--chat"], Purpose::Reload(id("s-one")))
-    );
+    let back = MoveCommand { scope: Scope::Chat, ..point("4") };
+    assert_eq!(stage.key("enter"), [of("s-one", SessionCommand::Rewind(back))]);
     assert!(stage.state.page.is_none());
 }
 
 #[test]
 fn one_goes_back_over_what_others_changed_only_if_that_is_chosen() {
-    for (downs, flags) in
-        [(0, &["--both"][..]), (3, &["--both", "--force"]), (9, &["--files", "--force"])]
+    for (downs, scope, force) in
+        [(0, Scope::Both, false), (3, Scope::Both, true), (9, Scope::Files, true)]
     {
         let mut stage = points(PointsFor::Rewind);
         stage.key("enter");
         for _ in 0..downs {
             stage.key("down");
         }
-        let wanted = [&["rewind", "s-one", "--to", "9"][..], flags].concat();
-        assert_eq!(stage.key("enter"), command(&wanted, Purpose::Reload(id("s-one"))));
-        let errors =
-            "error: 1 file, someone else changed since\nhint: add --force to overwrite them";
-        let done = Done {
-            purpose: Purpose::Reload(id("s-one")),
-            output: Clean::default(),
-            errors: Clean::new(errors),
-            ok: false,
-        };
-        stage.reply(Reply::Done(Box::new(done)));
+        let wanted = SessionCommand::Rewind(MoveCommand { scope, force, ..point("9") });
+        assert_eq!(stage.key("enter"), [of("s-one", wanted)]);
+        let (why, hint) = ("1 file, someone else changed since", "add --force to overwrite them");
+        stage.reply(not_moved("s-one", why, Some(hint)));
         let printed = stage.printed();
         assert!(printed.contains("Esc Esc goes back over what others changed"), "{printed}");
         assert!(!printed.contains("add --force"), "{printed}");
@@ -310,19 +300,14 @@ fn what_was_said_there_is_typed_again() {
     let mut stage = points(PointsFor::Rewind);
     stage.key("enter");
     stage.key("enter");
-    let done = |ok| {
-        let (purpose, output) = (Purpose::Reload(id("s-one")), Clean::default());
-        let errors = Clean::new(if ok { "" } else { "error: f.txt was changed" });
-        Reply::Done(Box::new(Done { purpose, output, errors, ok }))
-    };
     // Not before it was taken back, and not if that is refused.
     assert_eq!(stage.state.editor.text(), "");
     let mut refused = points(PointsFor::Rewind);
     refused.key("enter");
     refused.key("enter");
-    refused.reply(done(false));
+    refused.reply(not_moved("s-one", "f.txt was changed", None));
     assert_eq!(refused.state.editor.text(), "");
-    assert_eq!(stage.reply(done(true)), [open("s-one", false, 2)]);
+    assert_eq!(stage.reply(moved("s-one")), [open("s-one", false, 2)]);
     assert_eq!(stage.state.editor.text(), "now the tests");
 }
 
@@ -331,14 +316,13 @@ fn the_selection_stays_with_its_session_wherever_that_is_listed() {
     let mut stage = picker();
     stage.key("down");
     stage.key("tab");
-    assert_eq!(stage.key("p"), command(&["pin", "s-2"], Purpose::Relist));
-    let (output, errors) = (Clean::default(), Clean::default());
-    let pinned = Done { purpose: Purpose::Relist, output, errors, ok: true };
-    stage.reply(Reply::Done(Box::new(pinned)));
+    assert_eq!(stage.key("p"), [of("s-2", SessionCommand::Pin)]);
+    let pinned = Answer::Pin(Pin { id: id("s-2"), pinned: true });
+    stage.reply(ran(about("s-2", SessionCommand::Pin), pinned, ""));
     let rows = vec![row("s-2", "write the docs"), row("s-1", "fix the build")];
     stage.reply(Reply::Found { search: 2, rows, others: OtherAgents::Unasked });
     stage.key("tab");
-    assert_eq!(stage.key("d"), command(&["delete", "s-2"], Purpose::Deleted(id("s-2"))));
+    assert_eq!(stage.key("d"), [delete("s-2")]);
     // Another search begins at the top.
     let mut stage = picker();
     stage.key("down");
@@ -365,8 +349,9 @@ fn a_session_that_is_in_two_stores_is_opened_in_the_one_of_its_row() {
 fn points_can_be_forked_from_and_compared_with() {
     let mut stage = points(PointsFor::Timeline);
     stage.key("G");
-    assert_eq!(stage.key("f"), command(&["fork", "s-one", "--at", "1"], forked("s-one")));
-    assert_eq!(stage.key("d"), command(&["diff", "s-one", "--from", "1"], Purpose::Diff));
+    assert_eq!(stage.key("f"), [of("s-one", fork(Some("1")))]);
+    let diff = SessionCommand::Diff { from: Some("1".to_owned()), to: None };
+    assert_eq!(stage.key("d"), [of("s-one", diff)]);
     stage.key("g");
     stage.key("enter");
     assert!(stage.screen().starts_with("9 you"));
@@ -466,9 +451,9 @@ fn the_mode_is_chosen_from_a_list_or_typed() {
 #[test]
 fn a_diff_is_shown_on_a_page() {
     let mut stage = Stage::open();
-    let output = Clean::new("diff --git a/x b/x\n@@ -1 +1 @@\n-a\n+b\n");
-    let done = Done { purpose: Purpose::Diff, output, errors: Clean::default(), ok: true };
-    stage.reply(Reply::Done(Box::new(done)));
+    let diff = about("s-one", SessionCommand::Diff { from: None, to: None });
+    let text = "diff --git a/x b/x\n@@ -1 +1 @@\n-a\n+b\n";
+    stage.reply(ran(diff, Answer::Diff(Vec::new()), text));
     assert!(stage.screen().starts_with("diff"));
     assert!(stage.screen().contains("+b"));
 }

@@ -2,8 +2,10 @@
 
 use stepwell::model::{Answer, Gate, GateAnswered, Node, NodeState, Phase};
 use stepwell::{Lane, Message, Status};
-use stepwell_tui::{Clean, Effect, Purpose, QuestionKind, Reply, RunSettings, Told, Visit};
+use stepwell_runtime::command::SessionCommand;
+use stepwell_tui::{Clean, Effect, QuestionKind, Reply, RunSettings, Told, Visit};
 
+use crate::answers::of;
 use crate::stage::{Stage, card, id, question};
 
 fn work(goal: &str, unasked: &[Phase]) -> Vec<Effect> {
@@ -38,9 +40,8 @@ fn without_a_goal_the_command_says_what_it_wants() {
 
 #[test]
 fn a_conversation_with_phases_is_moved() {
-    let arguments = ["phase", "s-one", "execute"].map(str::to_owned).to_vec();
-    let command = Effect::Command { arguments, purpose: Purpose::Show("phase") };
-    assert_eq!(Stage::open().send("/execute"), [command]);
+    let moved = SessionCommand::EnterPhase("execute".to_owned());
+    assert_eq!(Stage::open().send("/execute"), [of("s-one", moved)]);
 }
 
 /// Guided work that asks something in a phase.

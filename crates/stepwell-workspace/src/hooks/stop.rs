@@ -28,7 +28,7 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
     let summary = summary.map(|text| text[..text.floor_char_boundary(SUMMARY)].to_owned());
     let failed = outcome(told, payload) == Some(Outcome::Failed);
     let error = error_text(told, failed).or_else(|| error_text(payload, failed));
-    let mut said = Said { metadata: lifecycle::summary(summary), error };
+    let mut said = Said { summary, error, ..Said::default() };
     let names = [named, text(payload, "session_id")];
     for id in names.into_iter().flatten().filter_map(|name| name.parse::<SessionId>().ok()) {
         let info = match well.info(&id) {
@@ -56,8 +56,7 @@ pub fn subagent_stop(well: &Stepwell, payload: &Payload) -> Result<HookStop> {
         }
         let outcome = outcome(told, payload).unwrap_or_else(|| call.outcome());
         let id = &info.head.id;
-        let metadata = said.metadata.clone();
-        let stopped = end(well, id, outcome, Said { metadata, error: said.error.clone() })?;
+        let stopped = end(well, id, outcome, said.clone())?;
         // Another hook ended this one just now. If it told of the same agent's end, that
         // was it; all of them look in the same order, so no other was taken for it.
         let told = well.info(id)?.head.metadata;

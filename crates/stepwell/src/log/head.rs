@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::usage::is_zero;
 use crate::model::{
-    Created, Driver, Edited, Elsewhere, Epoch, Event, Lane, Message, Money, Origin, Phase,
+    Created, Driver, Edited, Elsewhere, Epoch, Event, Facts, Lane, Message, Money, Origin, Phase,
     PhaseSet, Recorded, Restored, Rewinding, Rewound, Seq, SessionId, Settings, Source, SpecHash,
     Spent, Status, StopReason, Time, Undone, Who,
 };
@@ -92,6 +92,12 @@ pub struct Head {
     /// What the work must achieve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
+    /// The last word of an agent that Stepwell does not run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// What Stepwell itself knows of it.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
     /// The dollars that the whole session may spend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Money>,
@@ -271,6 +277,8 @@ impl Head {
             tags: BTreeSet::new(),
             metadata: BTreeMap::new(),
             goal: None,
+            summary: None,
+            facts: Facts::default(),
             budget: None,
             pinned: false,
             steps: 0,
@@ -484,6 +492,8 @@ impl Head {
     fn edit(&mut self, edited: &Edited) {
         edited.label.apply(&mut self.label);
         edited.goal.apply(&mut self.goal);
+        edited.summary.apply(&mut self.summary);
+        self.facts.update(&edited.facts);
         edited.budget.apply(&mut self.budget);
         self.tags.extend(edited.tag.iter().cloned());
         self.tags.retain(|tag| !edited.untag.contains(tag));

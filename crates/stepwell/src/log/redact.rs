@@ -160,9 +160,10 @@ fn redact_head(by: &Redactor, head: &mut Head) {
     for text in [&mut head.task, &mut head.agent, &mut head.model, &mut head.provider] {
         hide(by, text);
     }
-    for text in [&mut head.error, &mut head.label, &mut head.goal, &mut head.elsewhere.last_error] {
+    for text in [&mut head.error, &mut head.label, &mut head.goal, &mut head.summary] {
         replace_some(by, text);
     }
+    replace_some(by, &mut head.elsewhere.last_error);
     head.last_error.iter_mut().for_each(|error| hide(by, &mut error.message));
     if let Some(imported) = &mut head.imported {
         hide(by, &mut imported.model);
@@ -170,6 +171,7 @@ fn redact_head(by: &Redactor, head: &mut Head) {
     }
     replace_set(by, &mut head.tags);
     replace_map(by, &mut head.metadata);
+    head.facts.texts_mut().for_each(|text| hide(by, text));
 }
 
 fn redact_answer(by: &Redactor, answer: &mut Answer) {
@@ -200,7 +202,7 @@ fn redact_change(by: &Redactor, change: &mut WorkChange) {
 }
 
 fn redact_edited(by: &Redactor, edited: &mut Edited) {
-    for text in [&mut edited.label, &mut edited.goal] {
+    for text in [&mut edited.label, &mut edited.goal, &mut edited.summary] {
         if let Change::Set(text) = text {
             hide(by, text);
         }
@@ -209,6 +211,7 @@ fn redact_edited(by: &Redactor, edited: &mut Edited) {
         replace_set(by, tags);
     }
     replace_map(by, &mut edited.metadata);
+    edited.facts.texts_mut().for_each(|text| hide(by, text));
     if let Some(elsewhere) = &mut edited.elsewhere {
         replace_some(by, &mut elsewhere.last_error);
     }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::facts::{Facts, Provenance, Subagent};
 use super::money::Money;
 use super::position::Seq;
 use super::talk::Who;
@@ -73,6 +74,12 @@ pub struct Edited {
     /// What the work must achieve.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub goal: Change<String>,
+    /// The last word of an agent that Stepwell does not run.
+    #[serde(skip_serializing_if = "Change::is_keep")]
+    pub summary: Change<String>,
+    /// What Stepwell itself knows of it.
+    #[serde(skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
     /// The dollars that the whole session may spend.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub budget: Change<Money>,
@@ -134,6 +141,24 @@ impl Elsewhere {
     /// Are there tokens of unknown price?
     pub(crate) fn is_unpriced(&self) -> bool {
         !self.usage.is_nothing() && self.cost.is_zero()
+    }
+}
+
+impl From<Facts> for Edited {
+    fn from(facts: Facts) -> Self {
+        Self { facts, ..Self::default() }
+    }
+}
+
+impl From<Provenance> for Edited {
+    fn from(provenance: Provenance) -> Self {
+        Facts { provenance: Some(Box::new(provenance)), ..Facts::default() }.into()
+    }
+}
+
+impl From<Subagent> for Edited {
+    fn from(subagent: Subagent) -> Self {
+        Facts { subagent: Some(Box::new(subagent)), ..Facts::default() }.into()
     }
 }
 

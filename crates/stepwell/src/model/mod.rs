@@ -4,9 +4,9 @@
 //! argument.
 
 pub(crate) mod attribute;
-pub(crate) mod counted;
 pub(crate) mod digest;
 pub(crate) mod event;
+pub(crate) mod facts;
 pub(crate) mod gates;
 pub(crate) mod id;
 pub(crate) mod message;
@@ -29,9 +29,9 @@ pub(crate) mod usage;
 pub(crate) mod work;
 
 pub use attribute::{Change, Edited, Elsewhere};
-pub use counted::counted;
 pub use digest::{Digest, DigestHasher, NotADigest};
 pub use event::{Attachment, Event, Kind, NewEvent, Recorded, Unknown};
+pub use facts::{Facts, Fate, Isolation, Mark, Provenance, Subagent, WorktreeOutcome};
 pub use gates::{AskedCall, Choice, Gate, GateAnswered, Permission};
 pub use id::{EventId, IdFormat, InvalidName, Lane, MAX_NAME_BYTES, SessionId};
 pub use message::{
@@ -54,6 +54,7 @@ pub use talk::{
     Answer, FlowSettings, Grant, MAX_RECORD_KEY_BYTES, Mode, Record, Said, Settings, StopAsked,
     Who, WorkAsked, WorkChange,
 };
+pub use text::counted;
 pub use time::{NotATime, Time};
 pub use tools::{Effect, Outcome, ToolFinished, ToolStarted, ToolTarget};
 pub use usage::{Estimate, Spent, Usage};

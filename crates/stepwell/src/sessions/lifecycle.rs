@@ -27,7 +27,7 @@ pub struct Agent {
     /// When it entered a final phase.
     pub finalized_at: Option<Time>,
     /// Its final summary.
-    pub summary: Option<Value>,
+    pub summary: Option<String>,
 }
 
 /// One move from phase to phase.
@@ -41,16 +41,13 @@ pub struct Passage {
     pub timestamp: Time,
 }
 
-/// The metadata key of an agent's final summary.
-const SUMMARY: &str = "summary";
-
 /// Reads an agent's session.
 pub fn read(well: &Stepwell, id: &SessionId) -> Result<Agent> {
     let SessionInfo { head, .. } = well.info(id)?;
     let history = history(well, id)?;
     let is_final = head.phase.is_some_and(|phase| PhaseSet::Lifecycle.is_final(phase));
     let finalized_at = history.last().map(|last| last.timestamp).filter(|_| is_final);
-    let summary = head.metadata.get(SUMMARY).filter(|_| is_final).cloned();
+    let summary = head.summary.clone().filter(|_| is_final);
     Ok(Agent { head, history, finalized_at, summary })
 }
 
@@ -249,8 +246,10 @@ pub enum Finalized {
 }
 
 /// What an agent reports at its end.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Said {
+    /// Its final summary.
+    pub summary: Option<String>,
     /// Metadata to merge.
     pub metadata: BTreeMap<String, Value>,
     /// The error, if it failed.
@@ -275,8 +274,10 @@ pub fn finalize(
         from => from.unwrap_or(PhaseSet::Lifecycle.initial()),
     };
     let mut events: Vec<NewEvent> = Vec::new();
-    if !said.metadata.is_empty() {
-        events.push(Edited { metadata: said.metadata, ..Edited::default() }.into());
+    if !said.metadata.is_empty() || said.summary.is_some() {
+        let summary = said.summary.map_or(Change::Keep, Change::Set);
+        let metadata = said.metadata;
+        events.push(Edited { metadata, summary, ..Edited::default() }.into());
     }
     if let Some(message) = said.error {
         events.push(Fault { message }.into());
@@ -284,12 +285,6 @@ pub fn finalize(
     events.extend([PhaseChanged { from, to }.into(), Checkpoint::of_phase(to).into()]);
     session.append_all(well.signed(events))?;
     Ok(Finalized::Now)
-}
-
-/// A summary, as an entry of the metadata.
-#[must_use]
-pub fn summary(text: Option<String>) -> BTreeMap<String, Value> {
-    text.map(|text| (SUMMARY.to_owned(), Value::from(text))).into_iter().collect()
 }
 
 /// The error for changing an agent that has ended.

@@ -288,24 +288,35 @@ pub(crate) fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<()
     if kept.count() > MAX_TAGS {
         return Err(format!("a session has at most {MAX_TAGS} tags"));
     }
-    if matches!(&edited.goal, Change::Set(goal) if goal.len() > MAX_ATTRIBUTE_BYTES) {
-        return Err(format!("a goal has at most {MAX_ATTRIBUTE_BYTES} bytes"));
+    for (what, change) in [("goal", &edited.goal), ("summary", &edited.summary)] {
+        if matches!(change, Change::Set(text) if text.len() > MAX_ATTRIBUTE_BYTES) {
+            return Err(format!("a {what} has at most {MAX_ATTRIBUTE_BYTES} bytes"));
+        }
     }
     let mut named = edited.pin_messages.union(&edited.unpin_messages);
     if let Some(seq) = named.find(|seq| !(Seq::FIRST..=head.seq).contains(*seq)) {
         return Err(format!("it has no event {seq}; its events are 1..{}", head.seq));
     }
+    if !edited.facts.is_empty() {
+        fits("facts", &edited.facts)?;
+    }
     if !edited.metadata.is_empty() {
         let mut merged = head.metadata.clone();
         merged.extend(edited.metadata.clone());
-        let size = serde_json::to_vec(&merged).map_or(usize::MAX, |bytes| bytes.len());
-        if size > MAX_ATTRIBUTE_BYTES {
-            return Err(format!(
-                "its metadata would have {size} bytes; at most {MAX_ATTRIBUTE_BYTES} fit"
-            ));
-        }
+        fits("metadata", &merged)?;
     }
     Ok(())
+}
+
+/// Is there room in a head for it?
+fn fits(what: &str, value: &impl serde::Serialize) -> std::result::Result<(), String> {
+    let size = serde_json::to_vec(value).map_or(usize::MAX, |bytes| bytes.len());
+    match size > MAX_ATTRIBUTE_BYTES {
+        true => {
+            Err(format!("its {what} would have {size} bytes; at most {MAX_ATTRIBUTE_BYTES} fit"))
+        }
+        false => Ok(()),
+    }
 }
 
 fn choices(legal: &[crate::model::Phase]) -> String {

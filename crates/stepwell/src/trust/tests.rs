@@ -67,17 +67,17 @@ fn a_mode_counts_from_the_user_alone_unless_it_is_stricter() {
     log.give(mode(Mode::ConfirmSensitive, &ann));
     log.add(mode(Mode::Yolo, &bob));
     let weighed = log.weigh();
-    assert_eq!(weighed.mode(Mode::Yolo, None), Mode::ConfirmSensitive);
+    assert_eq!(weighed.mode(Mode::Yolo), Mode::ConfirmSensitive);
     let refused = weighed.refused(Mode::ConfirmSensitive, "");
     assert_eq!(
         (refused[0].who.clone(), &refused[0].what),
         (bob.clone(), &Allowed::Mode(Mode::Yolo))
     );
     log.add(mode(Mode::ConfirmAll, &bob));
-    assert_eq!(log.weigh().mode(Mode::Yolo, None), Mode::ConfirmAll);
+    assert_eq!(log.weigh().mode(Mode::Yolo), Mode::ConfirmAll);
     // The user's later choice counts again.
     log.give(mode(Mode::Yolo, &ann));
-    assert_eq!(log.weigh().mode(Mode::ConfirmAll, None), Mode::Yolo);
+    assert_eq!(log.weigh().mode(Mode::ConfirmAll), Mode::Yolo);
     assert_eq!(log.weigh().refused(Mode::Yolo, ""), []);
 }
 
@@ -89,7 +89,7 @@ fn a_name_in_an_event_proves_nothing() {
     log.add(mode(Mode::Yolo, &ann));
     log.add(always("run_command", true, &ann));
     let weighed = log.weigh();
-    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive), Mode::ConfirmSensitive);
     assert_eq!(weighed.ignored, [Seq::new(3)].into());
 }
 
@@ -101,7 +101,7 @@ fn a_note_covers_one_event_with_its_exact_body() {
     log.events[0].event = mode(Mode::Yolo, &ann).into();
     let weighed = log.weigh();
     assert!(weighed.altered);
-    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive), Mode::ConfirmSensitive);
     // A log that was cut back to an earlier grant of the user grants nothing, either.
     let mut log = Log::default();
     log.give(mode(Mode::Yolo, &ann));
@@ -109,14 +109,14 @@ fn a_note_covers_one_event_with_its_exact_body() {
     log.events.pop();
     let weighed = log.weigh();
     assert!(weighed.altered);
-    assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+    assert_eq!(weighed.mode(Mode::ConfirmSensitive), Mode::ConfirmSensitive);
 }
 
 #[test]
 fn a_servers_login_vouches_for_its_user_on_every_machine() {
     let mut log = Log::default();
     log.add(mode(Mode::Yolo, &who("ann@server", Some("ann_role"))));
-    let mine = |login| log.judge(login).weigh(&log.events).mode(Mode::ConfirmSensitive, None);
+    let mine = |login| log.judge(login).weigh(&log.events).mode(Mode::ConfirmSensitive);
     assert_eq!(mine(Some("ann_role")), Mode::Yolo);
     assert_eq!(mine(Some("bob_role")), Mode::ConfirmSensitive);
     assert_eq!(mine(None), Mode::ConfirmSensitive);
@@ -125,17 +125,8 @@ fn a_servers_login_vouches_for_its_user_on_every_machine() {
         let mut log = Log::default();
         log.add(mode(Mode::Yolo, &other));
         let weighed = log.judge(Some("ann_role")).weigh(&log.events);
-        assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive, "{other}");
+        assert_eq!(weighed.mode(Mode::ConfirmSensitive), Mode::ConfirmSensitive, "{other}");
     }
-}
-
-#[test]
-fn without_settings_the_stricter_of_metadata_and_usual_counts() {
-    let weighed = Log::default().weigh();
-    let before = |before| weighed.mode(Mode::ConfirmSensitive, before);
-    assert_eq!(before(Some(Mode::Yolo)), Mode::ConfirmSensitive);
-    assert_eq!(before(Some(Mode::ConfirmAll)), Mode::ConfirmAll);
-    assert_eq!(before(None), Mode::ConfirmSensitive);
 }
 
 #[test]
@@ -193,7 +184,7 @@ fn answers_of_others_count_if_the_user_chose_so_and_their_always_means_once() {
     log.add(GateAnswered::new("c2", always_yes, who("bob@desk", None)));
     let judge = Judge { answers: AnswersFrom::Store, ..log.judge(Some("ann_role")) };
     let weighed = judge.weigh(&log.events);
-    assert_eq!(weighed.mode(Mode::ConfirmAll, None), Mode::ConfirmAll);
+    assert_eq!(weighed.mode(Mode::ConfirmAll), Mode::ConfirmAll);
     assert_eq!(weighed.ignored, [4, 5, 6].map(Seq::new).into());
 }
 
@@ -216,7 +207,7 @@ fn a_fork_inherits_later_restrictions_and_no_grants() {
         fork.add(new.event);
     }
     let weighed = fork.weigh();
-    assert_eq!(weighed.mode(Mode::Yolo, None), Mode::ConfirmAll);
+    assert_eq!(weighed.mode(Mode::Yolo), Mode::ConfirmAll);
     let rules = fork.events.iter().filter_map(|event| match &event.event {
         Event::Permission(it) => Some((it.rule.as_str(), it.allow)),
         _ => None,
@@ -299,7 +290,7 @@ fn no_permission_from_before_a_revocation_counts() {
     for judge in [log.judge(None), log.judge(login)] {
         for answers in [AnswersFrom::Own, AnswersFrom::Store] {
             let weighed = Judge { answers, ..judge.clone() }.weigh(&log.events);
-            assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
+            assert_eq!(weighed.mode(Mode::ConfirmSensitive), Mode::ConfirmSensitive);
             assert_eq!(weighed.ignored, [allowed, asked, answered].into());
             assert!(!weighed.ignored.contains(&denied));
             // The model is the user's own choice; an agent could bring a mode.
@@ -311,11 +302,11 @@ fn no_permission_from_before_a_revocation_counts() {
     let mut strict = Log::default();
     strict.give(mode(Mode::ConfirmAll, &ann));
     strict.add(revocation(Who::from("an agent")).event);
-    assert_eq!(strict.weigh().mode(Mode::Yolo, None), Mode::ConfirmAll);
+    assert_eq!(strict.weigh().mode(Mode::Yolo), Mode::ConfirmAll);
     log.give(mode(Mode::Yolo, &ann));
     let again = log.give(always("write_file", true, &ann));
     let weighed = log.weigh();
-    assert_eq!(weighed.mode(Mode::ConfirmAll, None), Mode::Yolo);
+    assert_eq!(weighed.mode(Mode::ConfirmAll), Mode::Yolo);
     assert!(!weighed.ignored.contains(&again));
 }
 

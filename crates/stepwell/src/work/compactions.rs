@@ -2,21 +2,16 @@
 
 use std::collections::HashSet;
 
-use serde_json::Value;
-
 use crate::error::Result;
 use crate::log::{Head, MessageOrigin, Timeline, View, ViewMessage};
 use crate::model::{
-    Compacted, Edited, Event, Kind, Lane, NewEvent, Recorded, Seq, SessionId, Undone,
+    Compacted, Edited, Event, Facts, Kind, Lane, NewEvent, Recorded, Seq, SessionId, Undone,
 };
 use crate::sessions::{Session, Stepwell};
 use crate::store::Span;
 
 /// The kinds of events needed to find them.
 pub const KINDS: [Kind; 3] = [Kind::Compacted, Kind::Rewound, Kind::Undone];
-
-/// The metadata key that says that old messages left the view without a summary.
-const TRUNCATED: &str = "truncated";
 
 /// The compactions that count at a seq, in order, given the session's events of [these
 /// kinds](KINDS) in order.
@@ -88,7 +83,7 @@ fn changes(whole: Vec<ViewMessage>, now: Vec<ViewMessage>) -> Vec<ViewChange> {
     changes
 }
 
-/// How much of a conversation is in the view, by the session's metadata.
+/// How much of a conversation is in the view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// All of it, or summaries of the rest.
@@ -108,26 +103,22 @@ impl Extent {
         }
     }
 
-    /// What the metadata says.
+    /// What the head says.
     #[must_use]
     pub fn of(head: &Head) -> Self {
-        if head.metadata.contains_key(TRUNCATED) { Self::Truncated } else { Self::Whole }
+        if head.facts.truncated == Some(true) { Self::Truncated } else { Self::Whole }
     }
 
-    /// The change that sets the metadata.
+    /// The change that makes the head say so.
     #[must_use]
     pub fn edited(self) -> Edited {
-        let value = match self {
-            Self::Whole => Value::Null,
-            Self::Truncated => true.into(),
-        };
-        Edited { metadata: [(TRUNCATED.to_owned(), value)].into(), ..Edited::default() }
+        Facts { truncated: Some(self == Self::Truncated), ..Facts::default() }.into()
     }
 }
 
 impl Session {
-    /// Undoes the last compaction: its messages are in the view again. The metadata is updated with
-    /// it. Returns the compaction; `None` if there was none.
+    /// Undoes the last compaction: its messages are in the view again. Whether messages are still
+    /// left out is recorded with it. Returns the compaction; `None` if there was none.
     pub fn undo_last_compaction(&self) -> Result<Option<Seq>> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let Some((of, _)) = live(&facts, head.seq).pop() else { return Ok(None) };
@@ -135,7 +126,7 @@ impl Session {
         Ok(Some(of))
     }
 
-    /// Undoes a compaction, and updates the metadata.
+    /// Undoes a compaction, and records whether messages are still left out.
     pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let well = self.well();
@@ -159,7 +150,7 @@ mod tests {
     use crate::sessions::Stepwell;
 
     #[test]
-    fn undoing_the_last_truncation_clears_the_metadata() {
+    fn undoing_the_last_truncation_clears_the_fact() {
         let well = Stepwell::in_memory();
         let session = well.create(well.draft("talk")).unwrap();
         for n in 0..4 {

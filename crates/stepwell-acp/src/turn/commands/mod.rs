@@ -1,13 +1,14 @@
 //! Slash commands that work in an editor: those of the one table that need no terminal.
 
-mod history;
+mod points;
 mod settings;
-mod work;
+mod words;
 
-use stepwell::model::{Change, Edited};
-use stepwell::store::query::{Filter, Rank, Search, SystemPrompts};
-use stepwell_runtime::{Error, Interrupt, ServerQuery, Shrunk};
-use stepwell_workspace::slash::{Invocation, SLASH_COMMANDS, SlashCommand, UnknownCommand, Verb};
+use stepwell_runtime::command::{
+    self, Command as Asked, Invocation, SLASH_COMMANDS, SessionCommand, SlashCommand,
+    UnknownCommand, Verb, slash,
+};
+use stepwell_runtime::{Error, Interrupt, ServerQuery};
 
 use super::conversation::Conversation;
 
@@ -84,9 +85,6 @@ pub(crate) fn offered() -> impl Iterator<Item = &'static SlashCommand> {
     SLASH_COMMANDS.iter().filter(|command| WORK.contains(&command.verb))
 }
 
-/// How many hits of a search are shown.
-const HITS: usize = 10;
-
 /// The longest line about one thing of several.
 const LONGEST_LINE: usize = 100;
 
@@ -124,64 +122,26 @@ impl Command {
             Verb::Mcp => servers(on),
             _ if on.head()?.is_none() => Ok("This session has nothing yet.".to_owned()),
             Verb::Gates => gates(on),
-            Verb::Search => self.search(on),
-            Verb::Diff => history::diff(on, typed),
-            Verb::Files => history::files(on, typed),
-            Verb::Export => history::export(on, typed),
-            Verb::Rewind | Verb::Undo | Verb::Redo => history::rewind(on, self.verb, typed),
-            Verb::Checkpoint if typed.is_empty() => history::checkpoints(on),
-            Verb::Save if typed.is_empty() => history::checkpoint(on, "saved"),
-            Verb::Checkpoint | Verb::Save => history::checkpoint(on, typed),
-            Verb::Fork => history::fork(on, typed),
             Verb::Cost | Verb::Status => settings::status(on),
-            Verb::Context => settings::context(on),
-            Verb::Tasks => work::tasks(on),
-            Verb::Phase => work::phase(on, typed),
-            Verb::Goal if typed.is_empty() => work::goal(on),
-            Verb::Compact => compact(on, typed, interrupt),
-            _ => self.edit(on),
+            Verb::Rewind if typed.is_empty() => points::points(on),
+            verb => carry_out(verb, typed, on, interrupt),
         }
     }
+}
 
-    fn search(&self, on: &Conversation) -> Result<String> {
-        let text = self.arguments.clone();
-        if !text.chars().any(char::is_alphanumeric) {
-            return Ok("Type what to search for: /search WORDS".to_owned());
-        }
-        let well = on
-            .runtime()
-            .workspace()
-            .open_writable_if_possible(&on.runtime().workspace().place.store)?;
-        let (filter, rank, system) = (Filter::default(), Rank::Newest, SystemPrompts::Skipped);
-        let found = well.search(&Search { text, filter, rank, limit: HITS, system })?;
-        let hit = |hit: stepwell::store::query::Hit| {
-            format!("- {} seq {}: {}", hit.session, hit.seq, hit.snippet.text())
-        };
-        let lines: Vec<String> = found.hits.into_iter().map(hit).collect();
-        Ok(listed(&lines, "Nothing found."))
+/// Carries out what the runtime does for every front end.
+fn carry_out(verb: Verb, typed: &str, on: &Conversation, interrupt: &Interrupt) -> Result<String> {
+    let mut command = match slash::read(verb, typed, Some(on.id())) {
+        Ok(command) => command,
+        Err(why) => return Ok(why.to_string()),
+    };
+    // A path is meant from where the editor works.
+    if let Asked::Session(_, SessionCommand::Export(export)) = &mut command {
+        export.path = on.root().join(&export.path);
     }
-
-    /// Changes the session's own attributes.
-    fn edit(&self, on: &Conversation) -> Result<String> {
-        let words = || self.arguments.split_whitespace().map(str::to_owned).collect();
-        let text = || Change::Set(self.arguments.trim().to_owned());
-        let is_empty = self.arguments.trim().is_empty();
-        let edited = match self.verb {
-            Verb::Pin => Edited { pinned: Some(true), ..Edited::default() },
-            Verb::Unpin => Edited { pinned: Some(false), ..Edited::default() },
-            _ if is_empty => return Ok("Type what it shall be, behind the command.".to_owned()),
-            Verb::Rename => Edited { label: text(), ..Edited::default() },
-            Verb::Goal => Edited { goal: text(), ..Edited::default() },
-            Verb::Tag => Edited { tag: words(), ..Edited::default() },
-            Verb::Untag => Edited { untag: words(), ..Edited::default() },
-            _ => return Ok("This command does not work here.".to_owned()),
-        };
-        on.runtime()
-            .workspace()
-            .open_existing(stepwell::sqlite::Access::Write)?
-            .edit(on.id(), edited)?;
-        Ok("Done.".to_owned())
-    }
+    let done: command::Reply = on.runtime().run(command, interrupt)?;
+    let redactor = on.runtime().workspace().redactor().with_own_count();
+    Ok(words::words(&done, &redactor))
 }
 
 fn listed(lines: &[String], nothing: &str) -> String {
@@ -227,24 +187,6 @@ fn servers(on: &Conversation) -> Result<String> {
     }
     lines.extend(on.brought_servers().map(|name| format!("- {name}: brought by the editor")));
     Ok(listed(&lines, "No MCP servers are named."))
-}
-
-fn compact(on: &Conversation, typed: &str, interrupt: &Interrupt) -> Result<String> {
-    if typed == "undo" {
-        let undone = on.runtime().hold_whole(on.id())?.undo_last_compaction()?;
-        return Ok(match undone {
-            Some(seq) => format!("The compaction at seq {seq} is undone."),
-            None => "There is no compaction to take back.".to_owned(),
-        });
-    }
-    match on.runtime().compact(on.id(), interrupt)? {
-        Shrunk::Done(compacted) => Ok(format!(
-            "Compacted: about {} tokens are {} now. `/compact undo` takes it back.",
-            compacted.tokens_before, compacted.tokens_after
-        )),
-        Shrunk::Interrupted => Err(Error::Interrupted),
-        Shrunk::AsShortAsItGets => Ok("There is nothing to compact.".to_owned()),
-    }
 }
 
 /// The first line of a text, not too long.

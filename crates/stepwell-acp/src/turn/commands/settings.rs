@@ -1,13 +1,11 @@
 //! Commands for what later turns work with, and what they cost.
 
 use stepwell::log::Head;
-use stepwell::model::{Mode, Money, Role};
-use stepwell::sqlite::Access;
-use stepwell_runtime::inspect::{self, Viewed};
+use stepwell::model::{Mode, Money};
+use stepwell_runtime::command::Verb;
 use stepwell_workspace::Estimates;
-use stepwell_workspace::slash::Verb;
 
-use super::{Conversation, Result, first_line};
+use super::{Conversation, Result};
 
 /// Changes the model, the mode or the agent; without a name, says which there are.
 pub(super) fn choose(on: &Conversation, verb: Verb, name: &str) -> Result<String> {
@@ -98,33 +96,4 @@ pub(super) fn status(on: &Conversation) -> Result<String> {
         holds.model,
         holds.mode.as_str(),
     ))
-}
-
-/// What the model would be sent.
-pub(super) fn context(on: &Conversation) -> Result<String> {
-    let well = on.runtime().workspace().open_existing(Access::Read)?;
-    let view = inspect::model_view(on.runtime(), &well, on.id(), &Viewed::default())?;
-    let fits = view.context.map(|fits| format!(" of {fits}")).unwrap_or_default();
-    let mut lines = vec![
-        format!("About {}{fits} tokens:", view.tokens),
-        format!("- instructions: {} tokens", view.instructions.tokens),
-        format!(
-            "- {}: {} tokens",
-            stepwell::model::counted(view.tools.names.len(), "tool"),
-            view.tools.tokens
-        ),
-    ];
-    let redactor = on.runtime().workspace().redactor().with_own_count();
-    for it in &view.messages {
-        let role = match it.message.role {
-            Role::System => "system",
-            Role::User if !it.message.is_from_user() => "context",
-            Role::User => "user",
-            Role::Assistant => "agent",
-            Role::Tool => "tools",
-        };
-        let text = first_line(&redactor.redact(&it.message.text()));
-        lines.push(format!("- seq {}, {role}, {} tokens: {text}", it.seq, it.tokens));
-    }
-    Ok(lines.join("\n"))
 }

@@ -44,7 +44,7 @@ impl Reader<'_> {
                 }
             }
         }
-        // A character that no word begins with is passed over, so that reading goes on.
+        // Skip a character that cannot begin a word, so that parsing always advances.
         if self.at == start {
             self.unclear();
             self.at += 1;
@@ -55,7 +55,7 @@ impl Reader<'_> {
         word
     }
 
-    /// Is the bracket here closed within its word?
+    /// Is this bracket closed within its word?
     fn has_bracket(&self) -> bool {
         let rest = self.chars[self.at + 1..].iter();
         rest.take_while(|it| !it.is_whitespace() && **it != ';').any(|it| *it == ']')
@@ -88,7 +88,7 @@ impl Reader<'_> {
         self.at += 1;
     }
 
-    /// One character, or one expansion, between double quotes.
+    /// One character or one expansion inside double quotes.
     pub(super) fn quoted_character(&mut self, word: &mut Word) {
         match (self.peek(0), self.peek(1)) {
             (Some('\\'), Some('\n')) => self.at += 2,
@@ -105,7 +105,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads what begins with `$` or a backtick.
+    /// Reads an expansion that begins with `$` or a backtick.
     fn expansion(&mut self, word: &mut Word, unknown: char) {
         if self.peek(0) == Some('`') {
             self.backticks();
@@ -122,7 +122,7 @@ impl Reader<'_> {
                 self.deeper(|it| it.parameter(unknown));
             }
             Some('\'') if unknown == SPLIT => return self.escaped_text(word),
-            // A text that may be translated.
+            // `$"…"`: a translatable string.
             Some('"') if unknown == SPLIT => return self.double_quoted(word),
             Some(name) if name.is_ascii_alphabetic() || name == '_' => {
                 while self.peek(0).is_some_and(|it| it.is_ascii_alphanumeric() || it == '_') {
@@ -135,7 +135,7 @@ impl Reader<'_> {
         word.text.push(unknown);
     }
 
-    /// Reads `$'…'`. A shell that does not know this ends the text at the first quote.
+    /// Reads `$'…'`. A shell without this syntax ends the text at the first quote.
     fn escaped_text(&mut self, word: &mut Word) {
         let start = self.at;
         self.single_quoted(word);
@@ -144,7 +144,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reads `LIST)`; an arithmetic expression, if it ends with `))`.
+    /// Reads `LIST)`, or an arithmetic expression if it ends with `))`.
     fn substitution(&mut self) {
         if self.peek(0) == Some('(') && self.arithmetic() {
             return;
@@ -161,7 +161,7 @@ impl Reader<'_> {
         (self.current, self.pending) = (current, pending);
     }
 
-    /// Reads `(EXPRESSION))`, if that is what stands here.
+    /// Reads `(EXPRESSION))`; returns false if something else follows.
     fn arithmetic(&mut self) -> bool {
         let (mut open, mut end) = (0_usize, None);
         for (n, it) in self.chars[self.at..].iter().enumerate() {
@@ -172,7 +172,7 @@ impl Reader<'_> {
                     break;
                 }
                 ')' => open -= 1,
-                // No expression holds these.
+                // No arithmetic expression contains these.
                 ';' | '\n' | '\'' | '"' | '#' | '\\' => return false,
                 _ => {}
             }
@@ -196,7 +196,7 @@ impl Reader<'_> {
                 Some(_) => self.quoted_character(&mut inner),
             }
         }
-        // `${x@P}` runs the code in the value.
+        // `${x@P}` runs the code in the value of `x`.
         if inner.text.ends_with("@P") {
             self.unclear();
         }
@@ -228,7 +228,7 @@ impl Reader<'_> {
     }
 }
 
-/// How far a word got with `{a,b}`.
+/// How far the parser is in `{a,b}`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Braces {
     None,

@@ -1,4 +1,4 @@
-//! Anthropic's messages: what is sent, and how a stream of them is read.
+//! Anthropic's messages API: requests and their streamed answers.
 
 use serde_json::{Map, Value, json};
 use stepwell::Message;
@@ -10,10 +10,10 @@ use super::picture::Picture;
 use super::{Effort, Progress, Sampling};
 use crate::provider::{Purpose, Request, ToolSpec};
 
-/// Said first where a conversation would begin with the model, which Anthropic refuses.
-const OPENING: &str = "(the beginning of the conversation was left out)";
+/// Inserted if a conversation would begin with the model, which Anthropic rejects.
+const OPENING: &str = "(the beginning of the conversation was removed)";
 
-/// The body of a request.
+/// The request body.
 pub(super) fn body(provider: &str, request: Request<'_>, sampling: Sampling) -> Value {
     let mut body =
         json!({"model": request.model, "stream": true, "max_tokens": request.max_output});
@@ -40,10 +40,10 @@ fn tool(spec: &ToolSpec) -> Value {
     })
 }
 
-/// Older models are given a number of tokens to think with, which is a part of the longest answer;
-/// newer ones decide by themselves.
+/// Older models take a token budget for reasoning, as a part of the output limit; newer ones take
+/// an effort.
 fn think(body: &mut Value, request: Request<'_>, effort: Effort) {
-    /// The least that Anthropic takes.
+    /// The least budget that Anthropic accepts.
     const LEAST: u64 = 1024;
     if decides_how_long(request.model) {
         body["thinking"] = json!({"type": "adaptive", "display": "summarized"});
@@ -54,7 +54,7 @@ fn think(body: &mut Value, request: Request<'_>, effort: Effort) {
     }
 }
 
-/// Does a model decide how long it thinks: from Opus and Sonnet 4.6 and Haiku 5 on?
+/// Does this model take an effort: Opus and Sonnet from 4.6, Haiku from 5?
 fn decides_how_long(model: &str) -> bool {
     let mut words = model.split(|c: char| !c.is_ascii_alphanumeric());
     let families = ["opus", "sonnet", "haiku", "fable", "mythos"];
@@ -77,7 +77,7 @@ fn messages(provider: &str, request: Request<'_>) -> Vec<Value> {
             Role::System => continue,
             Role::User => ("user", user(&message.parts)),
             Role::Assistant => {
-                // Thinking is tied to the model, too.
+                // Thinking may only go back to the model that produced it.
                 let same = message.model.as_deref().is_none_or(|model| model == request.model);
                 let signer = same.then_some(provider);
                 ("assistant", assistant(message, &ids, signer))
@@ -91,7 +91,7 @@ fn messages(provider: &str, request: Request<'_>) -> Vec<Value> {
             messages.push(json!({"role": "user", "content": OPENING}));
         }
         match messages.last_mut() {
-            // Results stand together in one message.
+            // All results go into one message.
             Some(last) if message.role == Role::Tool && holds_results(last) => {
                 let earlier = last["content"].take();
                 let earlier = earlier.as_array().cloned().unwrap_or_default();
@@ -100,15 +100,15 @@ fn messages(provider: &str, request: Request<'_>) -> Vec<Value> {
             _ => messages.push(json!({"role": role, "content": blocks})),
         }
     }
-    // What is sent only once is not worth keeping.
+    // A summary is requested only once, so caching it is useless.
     if request.turn.purpose == Purpose::Answer {
         mark_for_cache(&mut messages);
     }
     messages
 }
 
-/// Asks for all up to here to be kept, so that the next request pays for what is new. The
-/// last message but one of the user's side is where the request before this one ended.
+/// Asks Anthropic to cache everything up to here, so that the next request only pays for new
+/// messages. The last message but one from the user's side is where the previous request ended.
 fn mark_for_cache(messages: &mut [Value]) {
     let users = messages.iter_mut().rev().filter(|message| message["role"] == "user");
     for message in users.take(2) {
@@ -146,7 +146,7 @@ fn assistant(message: &Message, ids: &Ids<'_>, signer: Option<&str>) -> Vec<Valu
         Part::Image(_) | Part::ToolResult(_) => None,
     };
     let mut blocks: Vec<Value> = message.parts.iter().filter_map(block).collect();
-    // A message may not end with thinking.
+    // A message must not end with thinking.
     let thought =
         |block: &Value| block["type"] == "thinking" || block["type"] == "redacted_thinking";
     while blocks.last().is_some_and(thought) {
@@ -155,9 +155,9 @@ fn assistant(message: &Message, ids: &Ids<'_>, signer: Option<&str>) -> Vec<Valu
     blocks
 }
 
-/// Thinking goes back as it came, with its signature, to the one who signed it. Hidden thinking
-/// and what Anthropic's own tools did were kept as whole blocks; a signature never begins with a
-/// brace.
+/// Thinking goes back unchanged, with its signature, to the provider that signed it. Hidden
+/// thinking and the blocks of Anthropic's own tools were kept whole; a signature never begins with
+/// a brace.
 fn thinking(text: &Text, provider: &str) -> Option<Value> {
     let data = own(text.opaque.as_ref(), provider)?;
     if data.starts_with('{') {
@@ -203,21 +203,21 @@ fn image(image: &Image) -> Value {
     json!({"type": "image", "source": source})
 }
 
-/// Reads a stream.
+/// Reads an event stream.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
     usage: Map<String, Value>,
     open: Open,
 }
 
-/// The block that is being sent, if it is not shown before it is whole.
+/// The content block that is arriving, if it is only shown complete.
 #[derive(Debug, Default)]
 enum Open {
     #[default]
     Nothing,
-    /// A call of ours, with the input that it came with.
+    /// A tool call, with its initial input.
     Call(Value),
-    /// A block that is kept and sent back as it is, and the pieces of its input.
+    /// A block that is kept and sent back unchanged, with the pieces of its input.
     Kept(Value, String),
 }
 
@@ -248,7 +248,7 @@ impl Reader {
         Progress::More
     }
 
-    /// Each count replaces the one before; what is left out stays.
+    /// Each count replaces the earlier one; absent counts stay.
     fn count(&mut self, usage: &Value) {
         let counts = usage.as_object().into_iter().flatten().filter(|(_, it)| !it.is_null());
         self.usage.extend(counts.map(|(name, it)| (name.clone(), it.clone())));
@@ -297,10 +297,10 @@ impl Reader {
         }
     }
 
-    /// A block is whole, or the stream ends in the middle of it.
+    /// Finishes the current block, complete or not.
     fn close(&mut self, draft: &mut Draft) {
         match (std::mem::take(&mut self.open), draft.parts.last_mut()) {
-            // The input came with the beginning, and no piece of it followed.
+            // The whole input came with the first event.
             (Open::Call(input), Some(Part::ToolCall(call)))
                 if call.arguments.is_empty() && input.is_object() =>
             {
@@ -318,7 +318,7 @@ impl Reader {
     }
 }
 
-/// A signature may come in pieces, too.
+/// Signatures may arrive in pieces, too.
 fn sign(draft: &mut Draft, signature: &str) {
     if signature.is_empty() {
         return;
@@ -330,7 +330,7 @@ fn sign(draft: &mut Draft, signature: &str) {
     }
 }
 
-/// Anthropic counts what it read from its cache, and wrote to it, apart from the input.
+/// Anthropic counts cache reads and writes separately from the input.
 fn usage(said: &Map<String, Value>) -> Option<Usage> {
     let count = |field: &str| said.get(field).and_then(Value::as_u64);
     let (input, output) = (count("input_tokens"), count("output_tokens"));

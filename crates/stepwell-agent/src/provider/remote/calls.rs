@@ -1,9 +1,9 @@
-//! Tool calls as they are streamed in OpenAI's words, by all who speak as it does.
+//! Streamed tool calls in OpenAI's format, from all servers that use it.
 //!
-//! OpenAI numbers each piece with the `index` of its call. Others leave the number out (Gemini's
-//! OpenAI endpoint, mistral.rs), give the same one to every call (older Ollama), or repeat a call's
-//! id in each of its pieces. So the number is one sign among several, and never needed. Older servers
-//! have one `function_call`, and some local ones leave a call in the text, as the model wrote it.
+//! OpenAI numbers each piece with the `index` of its call. Other servers omit the index (Gemini's
+//! OpenAI endpoint, mistral.rs), give every call the same one (older Ollama), or repeat the call's
+//! id in each piece. So the index is only one sign among several. Older servers send a single
+//! `function_call`, and some local ones leave calls in the text as the model wrote them.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -12,11 +12,11 @@ use stepwell::model::{Part, ToolCall};
 
 use crate::provider::ToolSpec;
 
-/// The calls of one answer, as far as they have come.
+/// The calls of one answer so far.
 #[derive(Debug, Default)]
 pub(super) struct Calls(Vec<Piece>);
 
-/// A call as far as it has come.
+/// A call so far.
 #[derive(Debug)]
 struct Piece {
     index: Option<u64>,
@@ -26,7 +26,7 @@ struct Piece {
 }
 
 impl Calls {
-    /// Takes in what one event of the stream says of calls. Does it say anything?
+    /// Adds the pieces in one event of the stream. Returns whether there were any.
     pub(super) fn delta(&mut self, delta: &Value) -> bool {
         let legacy = delta.get("function_call").filter(|call| call.is_object());
         if let Some(function) = legacy {
@@ -54,7 +54,7 @@ impl Calls {
                 whole => whole.to_string(),
             },
         };
-        // Two calls never share an id and all else: it was sent again whole.
+        // Two calls never share both id and contents, so the server repeated one.
         if self.0.iter().any(|call| call.is_repeated_by(&piece)) {
             return;
         }
@@ -72,12 +72,12 @@ impl Calls {
         }
     }
 
-    /// The call that a piece goes on with, if it does not begin another one.
+    /// The call that a piece continues; `None` if the piece begins a new one.
     fn goes_on(&mut self, piece: &Piece, position: Option<usize>) -> Option<&mut Piece> {
         let place = match (piece.index, piece.id.is_empty()) {
             (Some(index), _) => self.0.iter().rposition(|call| call.index == Some(index)),
             (None, false) => self.0.iter().rposition(|call| call.id == piece.id),
-            // Several pieces at once stand in the order of their calls.
+            // Several pieces in one event are in the order of their calls.
             (None, true) if piece.name.is_empty() => {
                 position.filter(|place| *place < self.0.len()).or(self.0.len().checked_sub(1))
             }
@@ -99,7 +99,7 @@ impl Calls {
 }
 
 impl Piece {
-    /// Is this call complete, and the piece the whole of it once more?
+    /// Is this call complete, and the piece a repetition of all of it?
     fn is_repeated_by(&self, piece: &Self) -> bool {
         let same = self.id == piece.id && self.name == piece.name && self.index == piece.index;
         let named = !self.id.is_empty() && !self.name.is_empty();
@@ -110,7 +110,7 @@ impl Piece {
         matches!(serde_json::from_str(&self.arguments), Ok(Value::Object(_)))
     }
 
-    /// Does this piece begin another call, though it bears the number or the id of this one?
+    /// Does this piece begin another call, although it has the same index or id?
     fn is_followed_by(&self, piece: &Self) -> bool {
         if piece.name.is_empty() || self.name.is_empty() {
             return false;
@@ -121,9 +121,9 @@ impl Piece {
     }
 }
 
-/// Takes calls out of the text that the model wrote them into, as models of the Hermes family do:
-/// `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. The text stays as it is unless each
-/// of them is whole and names a tool that was offered. What a model thinks aloud first calls nothing.
+/// Moves calls out of the text, where models of the Hermes family write them: `<tool_call>{"name":
+/// …, "arguments": {…}}</tool_call>`. The text stays unchanged unless every call in it is complete
+/// and names an offered tool. Text before the calls, such as thinking, calls nothing.
 pub(super) fn take_written(parts: &mut Vec<Part>, tools: &[ToolSpec]) {
     let Some(Part::Text(text)) = parts.iter_mut().rfind(|part| matches!(part, Part::Text(_)))
     else {
@@ -158,7 +158,7 @@ fn written_call(text: &str, tools: &[ToolSpec]) -> Option<ToolCall> {
     let Written { name, arguments } = serde_json::from_str(text.trim()).ok()?;
     let offered = tools.iter().any(|tool| tool.name == name);
     let raw = arguments.map_or("", RawValue::get);
-    // Some write them as a text in JSON, as OpenAI's own form has it.
+    // Some models write the arguments as a JSON string, as in OpenAI's format.
     let arguments = serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned());
     offered.then_some(ToolCall { id: String::new(), name, arguments, opaque: None })
 }
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
 
-    /// The calls of events that each hold these entries, as `id name arguments`.
+    /// The calls of these events, each as `id name arguments`.
     fn read(events: &[Value]) -> Vec<String> {
         let mut calls = Calls::default();
         for entries in events {
@@ -191,7 +191,7 @@ mod tests {
     fn whole_calls_without_numbers_are_told_apart() {
         let both = json!([call("a", "read", "{\"p\":1}"), call("b", "read", "{\"p\":2}")]);
         assert_eq!(read(&[both]), ["a read {\"p\":1}", "b read {\"p\":2}"]);
-        // Without ids too, in one event or in two.
+        // The same without ids, in one event and in two.
         let (one, two) = (call("", "read", "{\"p\":1}"), call("", "read", "{\"p\":2}"));
         let expected = [" read {\"p\":1}", " read {\"p\":2}"];
         assert_eq!(read(&[json!([one.clone(), two.clone()])]), expected);
@@ -203,11 +203,11 @@ mod tests {
         let whole = json!([{"index": 0, "id": "a",
             "function": {"name": "run", "arguments": "{\"c\":1}"}}]);
         assert_eq!(read(&[whole.clone(), whole.clone()]), ["a run {\"c\":1}"]);
-        // Other arguments under the same id are another call.
+        // Different arguments under the same id are another call.
         let other = json!([{"index": 0, "id": "a",
             "function": {"name": "run", "arguments": "{\"c\":2}"}}]);
         assert_eq!(read(&[whole, other]), ["a run {\"c\":1}", "a run {\"c\":2}"]);
-        // And so are equal ones without ids.
+        // Equal calls without ids are separate calls too.
         let unnamed = json!([call("", "read", "{\"p\":1}")]);
         assert_eq!(read(&[unnamed.clone(), unnamed]).len(), 2);
     }
@@ -255,7 +255,7 @@ mod tests {
             at(0, more("1}")),
         ];
         assert_eq!(read(&events), ["a read {\"p\":1}", "b run {}"]);
-        // Some repeat id and name in every piece.
+        // Some servers repeat id and name in every piece.
         let repeated = [at(0, call("a", "read", "{\"p\"")), at(0, call("a", "read", ":1}"))];
         assert_eq!(read(&repeated), ["a read {\"p\":1}"]);
     }

@@ -1,4 +1,4 @@
-//! An answer as far as it has come, and what it means that it ended.
+//! A partial answer, and the meaning of the reason for which it ended.
 
 use std::collections::HashSet;
 
@@ -10,24 +10,24 @@ use super::fault::{Failure, has_words};
 use super::outgoing::{fresh, is_legal};
 use crate::provider::{Answer, Delta, Ended, Request};
 
-/// The longest name of an answer that is kept, in bytes. Providers' own have some dozens.
+/// The longest answer id that is kept, in bytes. Real ones have a few dozen.
 const MAX_ID: usize = 256;
 
-/// An answer as far as it has come: its parts in the order in which they came.
+/// A partial answer: its parts in the order of arrival.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
     provider: String,
     pub(super) parts: Vec<Part>,
-    /// Why it ended, in the provider's word.
+    /// The reason for its end, in the provider's words.
     pub(super) finish: Option<String>,
-    /// Its tokens, if the provider said.
+    /// Its tokens, if the provider reported them.
     pub(super) usage: Option<Usage>,
-    /// Did the model say that it refuses, whatever the reason for the end is?
+    /// Did the model say that it refuses, whatever the reason for the end?
     pub(super) refused: bool,
     response_id: Option<String>,
-    /// The last event that is no piece of an answer, and says something.
+    /// The last event that is not a piece of an answer but has a message.
     stray: Option<Value>,
-    /// What came since the driver last took it, to show.
+    /// The pieces since the driver last took them, for display.
     pub(super) news: Vec<Delta>,
 }
 
@@ -36,7 +36,7 @@ impl Draft {
         Self { provider: provider.to_owned(), ..Self::default() }
     }
 
-    /// The provider's name for the answer; the first one counts.
+    /// Sets the provider's id for the answer; the first one wins.
     pub(super) fn name(&mut self, id: &Value) {
         if let (None, Some(id)) = (&self.response_id, id.as_str()) {
             self.response_id = Some(id.to_owned()).filter(|id| id.len() <= MAX_ID);
@@ -48,14 +48,14 @@ impl Draft {
             return;
         }
         match self.parts.last_mut() {
-            // Text that was signed is whole.
+            // Signed text is complete.
             Some(Part::Text(text)) if text.opaque.is_none() => text.text.push_str(chunk),
             _ => self.parts.push(Part::text(chunk)),
         }
         self.news.push(Delta::Text(chunk.to_owned()));
     }
 
-    /// Visible reasoning; the mark says how it goes back.
+    /// Adds visible reasoning; `mark` says how it goes back to the provider.
     pub(super) fn thinking(&mut self, chunk: &str, mark: Option<&str>) {
         if chunk.is_empty() {
             return;
@@ -71,18 +71,19 @@ impl Draft {
         self.news.push(Delta::Thinking(chunk.to_owned()));
     }
 
-    /// A part that is not shown before it is whole: a call, hidden thinking, a server's own block.
+    /// Adds a part that is only shown complete: a call, hidden thinking, a block of a server's own
+    /// tool.
     pub(super) fn part(&mut self, part: Part) {
         self.parts.push(part);
         self.news.push(Delta::Call);
     }
 
-    /// More came of the last part, which is not shown.
+    /// Reports progress on such a part.
     pub(super) fn more(&mut self) {
         self.news.push(Delta::Call);
     }
 
-    /// Says why nothing was said, if nothing was.
+    /// If the answer is empty, says why.
     pub(super) fn explain(&mut self, why: &Value) {
         let silent = !self.parts.iter().any(|part| matches!(part, Part::Text(_)));
         if let Some(why) = why.as_str().filter(|_| silent) {
@@ -98,8 +99,8 @@ impl Draft {
         self.parts.iter().any(|part| matches!(part, Part::ToolCall(_)))
     }
 
-    /// Does the provider want to be asked again, with what it said so far? Then that is the
-    /// message, and what follows is a part of the same answer.
+    /// If the provider paused and wants another request with the message so far: returns that
+    /// message. Whatever follows belongs to the same answer.
     pub(super) fn paused(&mut self, model: &str) -> Option<Message> {
         if self.finish.as_deref() != Some(PAUSED) || self.has_calls() {
             return None;
@@ -110,19 +111,19 @@ impl Draft {
         Some(message)
     }
 
-    /// An event came that is no piece of an answer: perhaps it says why none comes.
+    /// Keeps an event that is not a piece of an answer: it may explain why the answer is missing.
     pub(super) fn stray(&mut self, event: &Value) {
         if has_words(event) {
             self.stray = Some(event.clone());
         }
     }
 
-    /// Why it has no end, as far as the provider said.
+    /// Why the answer has no end, as far as the provider said.
     pub(super) fn unended(&self) -> Failure {
         self.stray.as_ref().map_or_else(Failure::truncated, Failure::in_stream)
     }
 
-    /// The answer, unless it has no end: only a provider's word says that it is whole.
+    /// The complete answer. Fails without an explicit end from the provider.
     pub(super) fn finish(mut self, request: Request<'_>) -> Result<Answer, Failure> {
         let word = self.finish.take().ok_or_else(|| self.unended())?;
         let ended = match if self.refused { Meaning::Refused } else { meaning(&word) } {
@@ -136,7 +137,7 @@ impl Draft {
         self.parts.retain(|part| match part {
             Part::Text(text) => !text.text.trim().is_empty(),
             Part::Thinking(text) => !text.text.is_empty() || text.opaque.is_some(),
-            // It may be half a call, and nobody is to run it.
+            // It may be half a call, which must not run.
             Part::ToolCall(_) => ended != Ended::Refused,
             _ => true,
         });
@@ -151,8 +152,8 @@ impl Draft {
         Ok(Answer { message, usage: self.usage, cost: None, ended })
     }
 
-    /// Ids are used once in a conversation, but some providers count anew in each answer.
-    /// A call without arguments may come without text: that is an empty object.
+    /// Makes call ids unique in the conversation, since some providers count from zero in each
+    /// answer. Empty arguments become an empty object.
     fn name_calls(&mut self, messages: &[Message]) {
         let calls = messages.iter().flat_map(Message::calls);
         let mut taken: HashSet<String> = calls.map(|call| call.id.clone()).collect();
@@ -168,22 +169,23 @@ impl Draft {
     }
 }
 
-/// Anthropic's word for an answer that it goes on with if it is sent back.
+/// Anthropic's reason for an answer that continues if it is sent back.
 const PAUSED: &str = "pause_turn";
 
-/// What a provider's word for the end of an answer means.
+/// The meaning of a provider's reason for the end of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Meaning {
     Complete,
     Calls,
     Limit,
     Refused,
-    /// The provider failed: asking again may help.
+    /// The provider failed; a retry may help.
     Failed,
     Unknown,
 }
 
-/// One table for all: who speaks as OpenAI does passes on the words of the model behind it.
+/// One table for all providers: OpenAI-compatible servers pass on the reasons of the models behind
+/// them.
 fn meaning(word: &str) -> Meaning {
     let word = word.to_lowercase().replace('-', "_");
     match word.as_str() {

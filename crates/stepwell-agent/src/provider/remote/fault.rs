@@ -1,4 +1,4 @@
-//! What a failed call means, in words that hold neither the prompt nor the key.
+//! Classifies a failed call, in a text that contains neither the prompt nor the key.
 
 use std::io;
 use std::net::IpAddr;
@@ -13,14 +13,14 @@ use stepwell::model::Part;
 use super::{Endpoint, Key};
 use crate::provider::{CallError, Fault, Request};
 
-/// As much of a vendor's words as is shown.
+/// How many characters of a vendor's message are shown.
 const MAX_WORDS: usize = 300;
 
-/// A run of this many bytes that the vendor's words share with the request is a quotation.
-/// Their own phrases are rarely that long in a prompt; a prompt's are.
+/// If a vendor's message and the request share this many bytes in a row, the message quotes the
+/// request. Vendors' own phrases rarely occur in a prompt at this length.
 const QUOTED: usize = 16;
 
-/// Words by which vendors say that a conversation is too long.
+/// Phrases by which vendors say that a conversation is too long.
 const TOO_LONG: &[&str] = &[
     "context_length_exceeded",
     "maximum context length",
@@ -35,17 +35,17 @@ const TOO_LONG: &[&str] = &[
     "exceed_context_size_error",
 ];
 
-/// Fields of an error that are meant for people, the best first.
+/// Fields of an error that contain a message for people, the best first.
 const WORDS: &[&str] =
     &["message", "detail", "msg", "error", "errors", "error_description", "status_msg", "title"];
 
-/// A failure before it is known to be safe to show.
+/// A failure whose message may still contain the prompt or the key.
 #[derive(Debug)]
 pub(super) struct Failure {
     fault: Fault,
-    /// Our own words.
+    /// Stepwell's own text.
     what: String,
-    /// The vendor's.
+    /// The vendor's message.
     said: Option<String>,
 }
 
@@ -56,64 +56,64 @@ impl Failure {
 
     /// An answer without its end.
     pub(super) fn truncated() -> Self {
-        Self::new(Fault::Truncated, "the answer broke off before its end")
+        Self::new(Fault::Truncated, "the answer was interrupted before its end")
     }
 
-    /// A piece of an answer is not in the protocol's form.
+    /// A piece of an answer does not follow the protocol.
     pub(super) fn unreadable() -> Self {
-        Self::new(Fault::Truncated, "a piece of its answer could not be read")
+        Self::new(Fault::Truncated, "a piece of its answer could not be parsed")
     }
 
-    /// An answer says that it calls tools, and calls none.
+    /// An answer announces tool calls and contains none.
     pub(super) fn no_calls() -> Self {
-        Self::new(Fault::Truncated, "it says that it calls tools, and names none")
+        Self::new(Fault::Truncated, "its answer announces tool calls and contains none")
     }
 
-    /// An answer ended with a word that says that the provider failed.
+    /// The reason for an answer's end says that the provider failed.
     pub(super) fn failed(word: &str) -> Self {
         Self::new(Fault::Truncated, format!("its answer failed: it ended with {word:?}"))
     }
 
-    /// An answer ended with a word that is not known.
+    /// The reason for an answer's end is unknown.
     pub(super) fn ended(word: &str) -> Self {
         let word = one_line(word);
         Self::new(Fault::Refused, format!("its answer ended for an unknown reason: {word:?}"))
     }
 
-    /// A turn that pauses again and again.
+    /// An answer that pauses again and again.
     pub(super) fn paused(times: usize) -> Self {
         Self::new(Fault::Truncated, format!("its answer paused {times} times and did not end"))
     }
 
-    /// A web page came, where a stream was asked for.
+    /// A web page instead of a stream.
     pub(super) fn page() -> Self {
         Self::new(
             Fault::Refused,
-            "it answered with a web page, and not with a stream of events; does its base_url lead \
-             to the API?",
+            "it answered with a web page instead of an event stream; does its base_url lead to \
+             the API?",
         )
     }
 
-    /// The answer did not come in time.
+    /// The answer missed its deadline.
     pub(super) fn late(what: &str) -> Self {
         Self::new(Fault::TimedOut, what)
     }
 
-    /// A body in one piece, under a status of success: an error, or an answer that is no stream.
-    /// Servers name their errors in many ways; an answer has nothing that is said to people.
+    /// A whole body with a success status: an error, or an answer that is not a stream. Servers
+    /// name errors in many ways; only errors contain messages for people.
     pub(super) fn in_one_piece(body: &[u8]) -> Self {
         let body = json(body);
         let error = VendorError::of(&body);
         if error.message.is_none() && !is_error(&body) {
             return Self::new(
                 Fault::Refused,
-                "it answered in one piece, and not with a stream of events; does it stream?",
+                "it answered in one piece instead of an event stream; does it support streaming?",
             );
         }
         Self::in_place_of_answer(error)
     }
 
-    /// A text, under a status of success, in which no event is.
+    /// A text with a success status that contains no event.
     pub(super) fn plain_text(text: &str) -> Self {
         Self::in_place_of_answer(VendorError::of(&Value::String(text.to_owned())))
     }
@@ -123,7 +123,7 @@ impl Failure {
         Self { fault, what: "it answered with an error".to_owned(), said: error.message }
     }
 
-    /// An error event in the middle of a stream that had begun well.
+    /// An error event in the middle of a stream.
     pub(super) fn in_stream(event: &Value) -> Self {
         let error = VendorError::of(event);
         let fault = error.fault().unwrap_or(Fault::Unavailable);
@@ -131,7 +131,7 @@ impl Failure {
         Self { fault, what, said: error.message }
     }
 
-    /// A status that is no success.
+    /// An unsuccessful status.
     pub(super) fn http(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let text = text(body);
         let is_page = text.starts_with('<');
@@ -151,7 +151,7 @@ impl Failure {
         Self { fault, what, said: error.message }
     }
 
-    /// No answer came, or not all of it.
+    /// The request failed, or the connection broke.
     pub(super) fn transport(error: &reqwest::Error, endpoint: &Endpoint, url: &Url) -> Self {
         let host = url.host_str().unwrap_or_default();
         if error.is_timeout() {
@@ -167,7 +167,7 @@ impl Failure {
             return Self::new(Fault::Truncated, "the connection broke in the middle of its answer");
         }
         if error.is_builder() {
-            return Self::new(Fault::Refused, "the request could not be made");
+            return Self::new(Fault::Refused, "the request could not be built");
         }
         Self::new(Fault::Unavailable, "the connection broke before it answered")
     }
@@ -179,22 +179,22 @@ impl Failure {
             "ollama" => "start it with `ollama serve`",
             _ => "start the server, or correct its base_url",
         };
-        Self::new(Fault::NotRunning, format!("nothing listens on {host}:{port}; {hint}"))
+        Self::new(Fault::NotRunning, format!("no server listens on {host}:{port}; {hint}"))
     }
 
-    /// Does the vendor refuse the thinking that it is shown?
+    /// Does the vendor reject the thinking in the request?
     pub(super) fn blames_thinking(&self) -> bool {
         let said = self.said.as_deref().unwrap_or_default();
         self.fault == Fault::Refused && said.contains("thinking") && said.contains("block")
     }
 
-    /// The failure with as much of the vendor's words as is safe to store.
+    /// The failure, with as much of the vendor's message as is safe to store.
     pub(super) fn into_call_error(self, endpoint: &Endpoint, request: Request<'_>) -> CallError {
         let said = self.said.map(|said| one_line(&said)).filter(|said| !said.is_empty());
         let what = match said {
             None => self.what,
             Some(said) if quotes(&said, request) => {
-                format!("{} (its words quote the conversation and are not shown)", self.what)
+                format!("{} (its message quotes the conversation and is not shown)", self.what)
             }
             Some(said) => format!("{}: {}", self.what, without_key(&said, endpoint.key.as_ref())),
         };
@@ -202,7 +202,7 @@ impl Failure {
     }
 }
 
-/// Is this an error, and no piece of an answer?
+/// Is this an error, and not a piece of an answer?
 pub(super) fn is_error(body: &Value) -> bool {
     let body = body.get(0).unwrap_or(body);
     let says = |field: &str| {
@@ -216,12 +216,12 @@ pub(super) fn is_error(body: &Value) -> bool {
         || error_of_choice(body).is_some()
 }
 
-/// `OpenRouter` has the error of a model behind it in the place of its answer.
+/// `OpenRouter` puts the error of a model behind it in place of its answer.
 fn error_of_choice(body: &Value) -> Option<&Value> {
     body["choices"][0].get("error").filter(|it| !it.is_null())
 }
 
-/// Does an event say something to people, which no piece of an answer does?
+/// Does an event contain a message for people? Pieces of an answer never do.
 pub(super) fn has_words(event: &Value) -> bool {
     words(event).is_some()
 }
@@ -234,7 +234,7 @@ fn json(body: &[u8]) -> Value {
     serde_json::from_str(&text(body)).unwrap_or(Value::Null)
 }
 
-/// Is it this machine? Servers print the address that means all of its own, `0.0.0.0`.
+/// Is this the local machine? Servers print `0.0.0.0`, which means all of its addresses.
 fn is_here(host: &str) -> bool {
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
     let own = |it: IpAddr| it.to_canonical().is_loopback() || it.is_unspecified();
@@ -254,7 +254,7 @@ fn sort(status: StatusCode, error: &VendorError, headers: &HeaderMap) -> Fault {
         401 | 403 => Fault::Auth,
         404 => Fault::UnknownModel,
         408 => Fault::TimedOut,
-        // The account is empty: waiting does not fill it.
+        // The account is empty, so waiting is useless.
         429 if error.mentions(&["insufficient_quota", "billing"]) => Fault::Refused,
         429 => Fault::RateLimited(retry_after(headers)),
         500.. => match retry_after(headers) {
@@ -263,13 +263,13 @@ fn sort(status: StatusCode, error: &VendorError, headers: &HeaderMap) -> Fault {
         },
         400 | 413 | 422 if error.is_too_long() => Fault::ContextFull,
         400 | 422 if error.names_unknown_model() => Fault::UnknownModel,
-        // Gemini says so with 400.
+        // Gemini reports this with 400.
         400 if error.mentions(&["api_key_invalid", "api key not valid"]) => Fault::Auth,
         _ => Fault::Refused,
     }
 }
 
-/// OpenAI and Anthropic say whether asking again is of use.
+/// OpenAI and Anthropic say whether a retry is useful.
 fn asked_again(fault: Fault, headers: &HeaderMap) -> Fault {
     match headers.get("x-should-retry").map(HeaderValue::as_bytes) {
         Some(b"false") if fault.is_passing() => Fault::Refused,
@@ -278,8 +278,8 @@ fn asked_again(fault: Fault, headers: &HeaderMap) -> Fault {
     }
 }
 
-/// How long a vendor asks to wait. A date is counted from the vendor's own clock, which `Date`
-/// tells: ours may differ.
+/// How long the vendor asks to wait. A date is relative to the vendor's own clock in the `Date`
+/// header, which may differ from ours.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |name| text(name)?.parse::<f64>().ok();
@@ -292,12 +292,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     Some(until.duration_since(now).unwrap_or_default())
 }
 
-/// An error in a vendor's form.
+/// A parsed vendor error.
 struct VendorError {
     message: Option<String>,
-    /// The status that it names, where the response's own says nothing.
+    /// The HTTP status that the error itself names, if the response's status says nothing.
     code: Option<StatusCode>,
-    /// Its type, code and message, in lower case, to look for words in.
+    /// Its type, code and message in lower case, for searching.
     all: String,
 }
 
@@ -321,7 +321,7 @@ impl VendorError {
         }
     }
 
-    /// What to do about it by its own words, if they say.
+    /// The fault, if the error's own text decides it.
     fn fault(&self) -> Option<Fault> {
         if let Some(status) = self.code {
             return Some(sort(status, self, &HeaderMap::new()));
@@ -358,8 +358,8 @@ impl VendorError {
     }
 }
 
-/// What an error says to people, wherever its server puts that: `FastAPI` has a list of places and
-/// what is wrong with each, `MiniMax` an object of its own.
+/// The error's message for people. `FastAPI` has a list of locations with messages, `MiniMax` an
+/// object of its own.
 fn words(error: &Value) -> Option<String> {
     match error {
         Value::String(text) => Some(text.clone()),
@@ -392,7 +392,7 @@ fn one_line(text: &str) -> String {
     }
 }
 
-/// Vendors repeat a refused key, whole or with stars in it.
+/// Removes the key: vendors repeat a rejected key, whole or with stars in it.
 fn without_key(said: &str, key: Option<&Key>) -> String {
     let Some(key) = key.map(Key::reveal).filter(|key| key.len() >= 4) else {
         return said.to_owned();
@@ -406,8 +406,8 @@ fn without_key(said: &str, key: Option<&Key>) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// Do these words repeat the request? Any run of twice [`QUOTED`] bytes that they share
-/// covers one whole window; short texts are looked for whole.
+/// Does this message quote the request? A shared run of twice [`QUOTED`] bytes always covers a
+/// whole window; short texts are searched whole.
 fn quotes(said: &str, request: Request<'_>) -> bool {
     let bytes = said.as_bytes();
     let windows: Vec<&str> =
@@ -474,7 +474,7 @@ mod tests {
         assert_eq!(headers("retry-after", "2.5"), Some(Duration::from_millis(2500)));
         assert_eq!(headers("retry-after-ms", "20"), Some(Duration::from_millis(20)));
         assert_eq!(headers("retry-after", "-1"), None);
-        // Without the vendor's clock a date says nothing.
+        // Without the vendor's clock a date is useless.
         assert_eq!(headers("retry-after", "Wed, 21 Oct 2026 07:28:00 GMT"), None);
     }
 

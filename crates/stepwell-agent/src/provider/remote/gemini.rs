@@ -1,4 +1,4 @@
-//! Gemini's generateContent: what is sent, and how a stream of it is read.
+//! Gemini's generateContent API: requests and their streamed answers.
 
 use std::collections::HashMap;
 
@@ -12,11 +12,11 @@ use super::picture::Picture;
 use super::{Progress, Sampling};
 use crate::provider::{Request, ToolSpec};
 
-/// What Gemini 3 takes in place of a signature, which it insists on for the first call of a
-/// message: calls of other models have none.
+/// Gemini 3 requires a signature on the first call of a message, and accepts this one for calls of
+/// other models.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-/// The body of a request.
+/// The request body.
 pub(super) fn body(provider: &str, request: Request<'_>, sampling: Sampling) -> Value {
     let mut body = json!({"generationConfig": config(request, sampling)});
     let said = request.messages.iter().filter(|message| message.role == Role::System);
@@ -59,7 +59,7 @@ fn contents(provider: &str, request: Request<'_>) -> Vec<Value> {
     let mut contents: Vec<Value> = Vec::with_capacity(request.messages.len());
     let mut say = |role: &str, parts: Vec<Value>| match contents.last_mut() {
         _ if parts.is_empty() => {}
-        // Responses stand together.
+        // All responses go into one message.
         Some(last) if answers(&last["parts"][0]) && answers(&parts[0]) => {
             let earlier = last["parts"].as_array_mut();
             earlier.into_iter().for_each(|earlier| earlier.extend_from_slice(&parts));
@@ -73,7 +73,7 @@ fn contents(provider: &str, request: Request<'_>) -> Vec<Value> {
             Role::Assistant => say("model", model(message, &ids, provider, request.model)),
             Role::Tool => {
                 say("user", message.results().map(|it| response(it, &ids, &names)).collect());
-                // A function's response holds text only: the user shows the pictures.
+                // A function response contains only text, so pictures go into the user's message.
                 let images = message.results().flat_map(|result| &result.images).map(image);
                 say("user", images.collect());
             }
@@ -146,10 +146,10 @@ fn image(image: &Image) -> Value {
     }
 }
 
-/// Reads a stream.
+/// Reads an event stream.
 #[derive(Debug, Default)]
 pub(super) struct Reader {
-    /// A signature that came without text: it belongs to the last one.
+    /// A signature without text: it belongs to the last text.
     signature: Option<String>,
 }
 
@@ -159,7 +159,7 @@ impl Reader {
         if let Some(usage) = usage(&chunk["usageMetadata"]) {
             draft.usage = Some(usage);
         }
-        // The question itself was refused.
+        // The prompt itself was blocked.
         let blocked = &chunk["promptFeedback"];
         if let Some(word) = blocked["blockReason"].as_str() {
             draft.refused = true;
@@ -214,7 +214,7 @@ impl Reader {
     }
 }
 
-/// Signs the last text, unless it is signed.
+/// Signs the last text, unless it is signed already.
 fn sign_text(draft: &mut Draft, signature: &str) {
     let opaque = draft.opaque(signature);
     let text = draft.parts.iter_mut().rev().find_map(|part| match part {
@@ -226,8 +226,8 @@ fn sign_text(draft: &mut Draft, signature: &str) {
     }
 }
 
-/// Gemini counts thinking apart from the output, and leaves the output away when there was nothing
-/// but thinking.
+/// Gemini counts thinking separately from the output, and omits the output if there was only
+/// thinking.
 fn usage(said: &Value) -> Option<Usage> {
     let count = |field: &str| said[field].as_u64();
     let (input, of_tools) = (count("promptTokenCount"), count("toolUsePromptTokenCount"));

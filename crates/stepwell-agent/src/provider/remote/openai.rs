@@ -1,5 +1,4 @@
-//! OpenAI's chat completions, and all who speak as they do: what is sent, and how a stream of it is
-//! read.
+//! OpenAI's chat completions, also of compatible servers: requests and their streamed answers.
 
 use serde_json::{Value, json};
 use stepwell::Message;
@@ -12,11 +11,11 @@ use super::picture::Picture;
 use super::{Progress, Sampling};
 use crate::provider::{Request, ToolSpec};
 
-/// What marks thinking that came in the field `reasoning_content`. Some vendors want
-/// it back beside the calls that it led to; OpenAI never sends it.
+/// Marks thinking from the field `reasoning_content`. Some vendors want it back beside the calls
+/// that it led to; OpenAI never sends it.
 pub(super) const REASONING_CONTENT: &str = "reasoning_content";
 
-/// The body of a request.
+/// The request body.
 pub(super) fn body(provider: &str, request: Request<'_>, sampling: Sampling) -> Value {
     let mut messages = Vec::with_capacity(request.messages.len() + 1);
     if let Some(system) = systems(request.system, std::iter::empty()) {
@@ -48,7 +47,7 @@ fn tool(spec: &ToolSpec) -> Value {
     }})
 }
 
-/// OpenAI's newer models refuse `max_tokens`; many who speak as it does know nothing else.
+/// OpenAI's newer models reject `max_tokens`; many compatible servers know nothing else.
 fn limit_field(provider: &str, model: &str) -> &'static str {
     let base = model.rsplit('/').next().unwrap_or(model);
     let newer = ["gpt-5", "gpt-6", "o1", "o3", "o4"].iter().any(|new| base.starts_with(new));
@@ -73,7 +72,7 @@ fn push(messages: &mut Vec<Value>, message: &Message, ids: &Ids<'_>, provider: &
                     "content": result_text(result),
                 }));
             }
-            // A tool message holds text only: the user shows the pictures.
+            // A tool message contains only text, so pictures go into a user message.
             let images: Vec<Value> =
                 message.results().flat_map(|result| &result.images).map(image).collect();
             if !images.is_empty() {
@@ -94,7 +93,7 @@ fn user(parts: &[Part]) -> Option<Value> {
             Part::Thinking(_) | Part::ToolCall(_) | Part::ToolResult(_) => None,
         })
         .collect();
-    // Plain text as a plain string, which every server takes.
+    // Plain text as a plain string, which every server accepts.
     let content = match content.as_mut_slice() {
         [] => return None,
         [only] if only["type"] == "text" => only["text"].take(),
@@ -137,7 +136,7 @@ fn assistant(message: &Message, ids: &Ids<'_>, provider: &str) -> Option<Value> 
     Some(sent)
 }
 
-/// Arguments go back as the model wrote them if they are an object, byte for byte.
+/// If the arguments are an object, they go back byte for byte as the model wrote them.
 fn tool_call(call: &ToolCall, ids: &Ids<'_>) -> Value {
     let well_formed = matches!(serde_json::from_str(&call.arguments), Ok(Value::Object(_)));
     let text = if well_formed {
@@ -161,11 +160,11 @@ fn image(image: &Image) -> Value {
     json!({"type": "image_url", "image_url": {"url": url}})
 }
 
-/// Reads a stream.
+/// Reads an event stream.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     calls: Calls,
-    /// The tools that the model was offered.
+    /// The tools of the request.
     tools: &'a [ToolSpec],
 }
 
@@ -204,7 +203,7 @@ impl<'a> Reader<'a> {
         Progress::More
     }
 
-    /// The stream says that it is over. Only now calls are whole: they stand behind the rest.
+    /// The stream ended. Only now are the calls complete, so they follow the other parts.
     pub(super) fn end(&mut self, draft: &mut Draft) -> Progress {
         let calls = std::mem::take(&mut self.calls).finish();
         if calls.is_empty() {
@@ -215,7 +214,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Text; from Mistral's models that think, a list of texts and thoughts.
+/// Text, or (from Mistral's reasoning models) a list of texts and thoughts.
 fn content(content: &Value, draft: &mut Draft) {
     match content {
         Value::String(text) => draft.text(text),

@@ -1,4 +1,4 @@
-//! What every protocol needs of a conversation on its way out.
+//! Preparations of an outgoing conversation that every protocol shares.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use stepwell::Message;
 use stepwell::model::{Opaque, Part, Text, ToolResult};
 
-/// The longest call id that every vendor takes; OpenAI's limit.
+/// The longest call id that every vendor accepts; OpenAI's limit.
 const LONGEST_ID: usize = 40;
 
-/// Call ids as the wire sees them. A conversation may hold ids of another provider, which
-/// this one would refuse.
+/// Call ids for the request. A conversation may contain ids of another provider that this one would
+/// reject.
 pub(super) struct Ids<'a>(HashMap<&'a str, String>);
 
 impl<'a> Ids<'a> {
@@ -33,7 +33,7 @@ impl<'a> Ids<'a> {
     }
 }
 
-/// A legal id like `id` that is not taken; it is then.
+/// Makes a legal, unused id similar to `id`, and marks it as used.
 pub(super) fn fresh(id: &str, taken: &mut HashSet<String>) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let stem: String = id.chars().map(legal).take(LONGEST_ID - 8).collect();
@@ -47,8 +47,8 @@ pub(super) fn fresh(id: &str, taken: &mut HashSet<String>) -> String {
     name
 }
 
-/// A tool's name as every vendor takes it: a model may have called something that has none,
-/// and a conversation with it is sent again and again.
+/// A tool name that every vendor accepts. The model may have called a tool with an illegal name,
+/// and the conversation repeats it in every request.
 pub(super) fn tool_name(name: &str) -> String {
     let legal = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let name: String = name.chars().map(legal).take(64).collect();
@@ -60,8 +60,7 @@ pub(super) fn is_legal(id: &str) -> bool {
     !id.is_empty() && id.len() <= LONGEST_ID && id.bytes().all(legal)
 }
 
-/// A call's arguments as the object that vendors insist on. What the model wrote wrong is
-/// shown to it as text.
+/// A call's arguments as the object that vendors require. Invalid arguments are quoted as text.
 pub(super) fn arguments(text: &str) -> Map<String, Value> {
     match serde_json::from_str(text) {
         Ok(Value::Object(map)) => map,
@@ -70,23 +69,23 @@ pub(super) fn arguments(text: &str) -> Map<String, Value> {
     }
 }
 
-/// A result's text; never empty, and where the protocol has no flag for it, an error says
-/// so itself.
+/// The text of a result. Never empty; if the protocol has no error flag, the text says that the
+/// call failed.
 pub(super) fn result_text(result: &ToolResult) -> String {
     match (result.text.trim().is_empty(), result.is_error) {
-        (true, true) => "error: the tool failed and said nothing".to_owned(),
+        (true, true) => "error: the tool failed without a message".to_owned(),
         (true, false) => "(no output)".to_owned(),
         (false, true) => format!("error: {}", result.text),
         (false, false) => result.text.clone(),
     }
 }
 
-/// The text of a part, unless it is blank: no vendor takes empty texts.
+/// The text of a part, unless it is blank: no vendor accepts empty texts.
 pub(super) fn spoken(text: &Text) -> Option<&str> {
     (!text.text.trim().is_empty()).then_some(text.text.as_str())
 }
 
-/// Data that this provider attached; another's is never sent.
+/// The opaque data of this provider; another provider's is never sent.
 pub(super) fn own<'a>(opaque: Option<&'a Opaque>, provider: &str) -> Option<&'a str> {
     opaque.filter(|opaque| opaque.provider == provider).map(|opaque| opaque.data.as_str())
 }
@@ -102,8 +101,8 @@ pub(super) fn systems<'a>(
     (!all.is_empty()).then(|| all.join("\n\n"))
 }
 
-/// A conversation without what the model thought. Anthropic ties thinking to the conversation that
-/// it came in; where that was compacted or rewound since, it may refuse it.
+/// The conversation without thinking. Anthropic ties thinking to its conversation and may reject it
+/// after a compaction or rewind.
 pub(super) fn without_thinking(messages: &[Message]) -> Vec<Message> {
     let mut messages = messages.to_vec();
     for message in &mut messages {

@@ -1,5 +1,5 @@
-//! Pictures as every vendor takes them. One that none takes would have the whole request
-//! refused, again and again: a line of text stands in its place.
+//! Pictures in a form that every vendor accepts. A rejected picture would make every later request
+//! fail, so a line of text replaces it.
 
 use std::borrow::Cow;
 
@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD;
 use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
 use stepwell::model::{Image, counted};
 
-/// The kinds that every vendor takes.
+/// The formats that every vendor accepts.
 const TAKEN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
-/// Kinds that some vendor refuses, with the names that files of them have.
+/// Formats that some vendors reject, with their file extensions.
 const REFUSED: [(&str, &[&str]); 6] = [
     ("image/svg+xml", &["svg", "svgz"]),
     ("application/pdf", &["pdf"]),
@@ -21,19 +21,19 @@ const REFUSED: [(&str, &[&str]); 6] = [
     ("image/x-icon", &["ico"]),
 ];
 
-/// The longest text that may be the name of a file where bytes should be.
+/// The longest text that may be a file name where bytes should be.
 const LONGEST_NAME: usize = 1024;
 
-/// How a picture is sent.
+/// A picture in a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Picture<'a> {
     Url(&'a str),
     Base64 {
-        /// What the bytes are, whatever was said of them.
+        /// The format found in the bytes, whatever format was declared.
         media_type: &'static str,
         data: Cow<'a, str>,
     },
-    /// What is said in its place.
+    /// The text that replaces it.
     Told(String),
 }
 
@@ -60,7 +60,7 @@ impl<'a> Picture<'a> {
         }
     }
 
-    /// A picture on the web. Its bytes are not here: its name and what was said of it decide.
+    /// A picture at a URL. Its bytes are not available, so its name and declared format decide.
     fn at(url: &'a str, said: &str) -> Self {
         let named = file_name(url);
         let ending = named.and_then(|name| name.rsplit_once('.')).map(|(_, ending)| ending);
@@ -74,8 +74,8 @@ impl<'a> Picture<'a> {
     }
 }
 
-/// A picture's bytes, and how they are sent. Line breaks, missing padding and the alphabet of
-/// URLs are found in the wild, and not every vendor takes them.
+/// A picture's bytes, and the data to send. Line breaks, missing padding and the URL alphabet occur
+/// in practice, and not every vendor accepts them.
 fn decoded(data: &str) -> Option<(Cow<'_, str>, Vec<u8>)> {
     if let Ok(bytes) = STANDARD.decode(data) {
         return Some((Cow::Borrowed(data), bytes));
@@ -90,7 +90,7 @@ fn decoded(data: &str) -> Option<(Cow<'_, str>, Vec<u8>)> {
     Some((Cow::Owned(STANDARD.encode(&bytes)), bytes))
 }
 
-/// What bytes are, by how they begin.
+/// The format of these bytes, by their signature.
 fn media_type(bytes: &[u8]) -> Option<&'static str> {
     let is = match bytes {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => "image/png",
@@ -114,7 +114,7 @@ fn is_taken(media_type: &str) -> bool {
     TAKEN.contains(&media_type)
 }
 
-/// What a picture that is not sent was said to be, what it is, and how large.
+/// Describes a picture that is not sent: its declared format, its real one and its size.
 fn described(said: &str, is: Option<&str>, bytes: usize) -> String {
     let size = counted(bytes, "byte");
     match is {
@@ -125,7 +125,7 @@ fn described(said: &str, is: Option<&str>, bytes: usize) -> String {
     }
 }
 
-/// What was said of a picture, in few words.
+/// The declared format in a few words.
 fn kind(said: &str) -> &str {
     let plain = |c: char| c.is_ascii_graphic() && c != '[' && c != ']';
     if said.is_empty() || said.len() > 100 || !said.chars().all(plain) {
@@ -134,7 +134,7 @@ fn kind(said: &str) -> &str {
     said
 }
 
-/// The file's name at the end of an address or a path.
+/// The file name at the end of a URL or path.
 fn file_name(address: &str) -> Option<&str> {
     let path = address.split(['?', '#']).next().unwrap_or_default();
     let (_, name) = path.rsplit_once(['/', '\\']).unwrap_or(("", path));

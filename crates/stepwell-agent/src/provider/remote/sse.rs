@@ -1,31 +1,31 @@
-//! Server-sent events, read as browsers read them: unknown fields are passed over, and a line may
-//! be cut anywhere.
+//! Server-sent events, parsed as browsers do: unknown fields are ignored, and chunks may end
+//! anywhere.
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Its field `event`.
+    /// The `event` field.
     pub(super) name: String,
-    /// Its fields `data`.
+    /// The `data` fields, joined.
     pub(super) data: String,
 }
 
-/// A stream of events, as far as it has come.
+/// A parser of an event stream.
 #[derive(Debug, Default)]
 pub(super) struct Events {
     line: Vec<u8>,
     current: Event,
-    /// Was a line read? A byte order mark stands before the first one.
+    /// Was a line read? A byte order mark may precede only the first one.
     begun: bool,
-    /// Was the last byte a carriage return? A line feed behind it ends no other line.
+    /// Was the last byte a carriage return? Then a line feed after it does not end another line.
     returned: bool,
     over: bool,
-    /// The first line that is no field of an event.
+    /// The first line that is not a field.
     stray: Option<String>,
 }
 
 impl Events {
-    /// Takes in the next bytes. Returns the events that they complete.
+    /// Adds bytes, and returns the events that they complete.
     pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Event> {
         let mut whole = Vec::new();
         for &byte in bytes {
@@ -39,7 +39,7 @@ impl Events {
         whole
     }
 
-    /// The stream has ended. Returns the event that no blank line followed.
+    /// Ends the stream, and returns an event without a closing blank line.
     pub(super) fn end(&mut self) -> Vec<Event> {
         self.over = true;
         self.end_line().or_else(|| self.end_line()).into_iter().collect()
@@ -49,7 +49,7 @@ impl Events {
         self.over
     }
 
-    /// A line that is no field of an event: this is perhaps no stream of events.
+    /// A line that is not a field: the stream is perhaps not an event stream.
     pub(super) fn stray(&self) -> Option<&str> {
         self.stray.as_deref()
     }
@@ -73,7 +73,7 @@ impl Events {
                 self.current.data.push('\n');
                 self.current.data.push_str(value);
             }
-            // A comment has no name.
+            // A comment has no field name.
             "" | "id" | "retry" => {}
             _ if self.stray.is_none() => self.stray = Some(line.to_owned()),
             _ => {}
@@ -86,7 +86,7 @@ impl Events {
 mod tests {
     use super::*;
 
-    /// What is read of a stream, whole and byte by byte, as `name=data`.
+    /// The events of a stream as `name=data`, parsed at once and byte by byte.
     fn read(stream: &str) -> Vec<String> {
         let shown = |events: Vec<Event>| -> Vec<String> {
             events.into_iter().map(|it| format!("{}={}", it.name, it.data)).collect()

@@ -1,4 +1,4 @@
-//! The readers of the three protocols, by tables of events.
+//! Tables of events for the readers of the three protocols.
 
 use serde_json::json;
 use stepwell::model::Part;
@@ -6,8 +6,8 @@ use stepwell::model::Part;
 use super::*;
 use crate::provider::{ToolSpec, Turn};
 
-/// What a protocol's reader makes of these events: the parts, each with its provider's data,
-/// and why it ended.
+/// The answer that a protocol's reader makes of these events: the parts with their opaque data, and
+/// the reason for the end.
 fn read(protocol: Protocol, events: &[Value]) -> String {
     let parameters = json!({"type": "object"});
     let tool = ToolSpec { name: "look".to_owned(), description: String::new(), parameters };
@@ -91,7 +91,7 @@ fn anthropics_events_become_an_answer() {
             vec![begin(server), delta("input_json_delta", "partial_json", "{\"q\": 1}"), stop],
             "~[{\"type\":\"server_tool_use\",\"id\":\"s\",\"input\":{\"q\":1}}]",
         ),
-        // Cut off in the middle.
+        // Interrupted in the middle.
         (
             vec![
                 begin(json!({"type": "tool_use", "id": "c", "name": "look", "input": {}})),

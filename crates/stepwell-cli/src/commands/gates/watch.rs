@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use stepwell_runtime::inspect::{GateNews, GateWatch, WatchedStore};
 use stepwell_terminal::note;
+use stepwell_terminal::reply::gates_table;
 use stepwell_terminal::text::one_line;
 use stepwell_wire::{GateChange, GateChangeKind, OpenGate};
 use stepwell_workspace::{NamedWell, Opening, known_stores};
 
-use super::{Args, table};
+use super::Args;
 use crate::app::App;
 use crate::failure::{Exit, Failure, Result};
 
@@ -82,7 +83,7 @@ fn draw(watch: &GateWatch, app: &mut App) -> Result<()> {
     app.out.raw().write_all(CLEAR.as_bytes())?;
     match open.is_empty() {
         true => app.out.line("No question waits."),
-        false => app.print(&table(open, app.workspace.now())),
+        false => app.print(&gates_table(open, &app.style())),
     }
 }
 

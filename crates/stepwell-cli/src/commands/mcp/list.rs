@@ -1,7 +1,6 @@
 use stepwell::sqlite::Access;
 use stepwell_runtime::ServerQuery;
-use stepwell_terminal::text::visible;
-use stepwell_terminal::{note, servers};
+use stepwell_runtime::command::Command;
 
 use crate::app::App;
 use crate::failure::{Exit, Result};
@@ -31,22 +30,6 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         .transpose()?;
     let session = session.map(|(_, id)| id);
     let query = ServerQuery { session, agent: args.agent.clone(), asks: args.tools };
-    let found = app.runtime().mcp_servers(&query)?;
-    if app.out.is_json() {
-        found.iter().try_for_each(|server| app.out.object(server))?;
-        return Ok(Exit::Done);
-    }
-    if found.is_empty() {
-        app.out.line("No MCP servers are named.")?;
-        if let Some(path) = app.workspace.host.user_config() {
-            note(format_args!("hint: add [mcp.NAME] to {}", visible(&path.display().to_string())));
-        }
-        return Ok(Exit::Done);
-    }
-    app.print(&servers::table(&found))?;
-    let columns = app.terminal.width;
-    for line in found.iter().flat_map(|server| servers::more(server, columns)) {
-        app.out.line(line)?;
-    }
-    Ok(Exit::Done)
+    let reply = app.carry_out(Command::Servers(query))?;
+    app.answer(&reply)
 }

@@ -1,10 +1,9 @@
 //! Checks beyond the form of a spec: names refer to something, tasks have no cycle, and
 //! templates use only names that have a value.
 
-mod graph;
+mod edges;
 mod settings;
 mod sites;
-mod tasks;
 mod templates;
 mod tools;
 mod warnings;
@@ -91,7 +90,7 @@ fn check_pattern(pattern: &Pattern, problems: &mut Vec<Problem>) {
         Pattern::Chain(chain) => non_empty(chain.steps.is_empty(), config.at("steps"), "step"),
         Pattern::Workflow(flow) => {
             non_empty(flow.tasks.is_empty(), config.at("tasks"), "task");
-            tasks::check(flow, &config, problems);
+            edges::tasks(flow, &config, problems);
         }
         Pattern::Routing(routing) => {
             non_empty(routing.routes.is_empty(), config.at("routes"), "route");
@@ -115,7 +114,7 @@ fn check_pattern(pattern: &Pattern, problems: &mut Vec<Problem>) {
         Pattern::OrchestratorWorkers(_) => {}
         Pattern::Graph(graph) => {
             non_empty(graph.nodes.is_empty(), config.at("nodes"), "node");
-            graph::check(graph, &config, problems);
+            edges::graph(graph, &config, problems);
         }
         Pattern::Guided(guided) => check_guided(guided, &config, problems),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use stepwell_agent::redact::Redactor;
+use stepwell::log::Redactor;
 
 use super::sites;
 use crate::names::listed;

@@ -8,7 +8,7 @@ use crate::claude::SYSTEM;
 use crate::claude::kept::kept_line;
 use crate::claude::said::{command, is_conversation, is_kept, kept_task, opening, task};
 use crate::json::fields::Fields;
-use crate::read::mark::Mark;
+use crate::read::mark::mark_within;
 use crate::read::neutral::{Item, Wanted};
 
 /// How many lines may come before the conversation, and of how many bytes, until a session
@@ -61,7 +61,7 @@ impl Reading<'_> {
         let asked = asked.or_else(|| waiting().find_map(|line| command(&line)));
         let mut opening = opening(self.path, self.parent, fields, asked.unwrap_or_default());
         let front = self.front.iter().filter_map(|text| Fields::parse(text).ok());
-        opening.continues = front.into_iter().find_map(|line| Mark::within(&line));
+        opening.continues = front.into_iter().find_map(|line| mark_within(&line));
         let meta = self.meta(opening.parent.is_some());
         let meta = meta.as_deref();
         if let Some(meta) = meta.and_then(|meta| Fields::parse(meta).ok()) {

@@ -67,7 +67,7 @@ pub(super) fn about(events: &[Recorded], head: &Head) -> Vec<List> {
     titled([
         ("Variables", flow.into_iter().flat_map(|it| it.variables.iter().map(item)).collect()),
         ("Project", said.chain(project.answers.iter().map(item)).collect()),
-        ("Metadata", head.users_metadata().map(item).collect()),
+        ("Metadata", head.metadata.iter().map(item).collect()),
     ])
 }
 

@@ -8,12 +8,11 @@ use sha2::{Digest as _, Sha256};
 use stepwell::{SessionId, Stepwell};
 
 use crate::Result;
-use crate::json::escape::escape;
 use crate::page::document::{
     Block, Call, Command, Conversation, Document, Edit, Entry, Fold, Line, List, Mark, NodeResult,
     Picture, Speaker, Turn, clock,
 };
-use crate::page::export::export_page;
+use crate::page::{escape, export_page};
 use crate::registry::Entry as FormatEntry;
 use crate::write::writer::{Exported, Outlet, Writer};
 use prose::{Breaks, rendered};

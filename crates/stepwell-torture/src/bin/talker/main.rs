@@ -1,6 +1,6 @@
-//! Runs agents and flows, and speaks to them: the process that is killed meanwhile.
+//! Runs agents and flows, and sends them messages, until it is killed.
 //!
-//! Its only argument is an [`Order`] as JSON. What it says is on stdout, one JSON value a line.
+//! Its only argument is an [`Order`] as JSON. It prints its reports as one JSON value a line.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -45,7 +45,7 @@ fn runtime(order: &Order) -> Runtime {
     let host = Host {
         folder: Some(root.clone()),
         home: Some(folder.join("home")),
-        // As the program has them, with XDG_CONFIG_HOME and XDG_STATE_HOME in that folder.
+        // The program's own folders, with XDG_CONFIG_HOME and XDG_STATE_HOME in that folder.
         config: Some(folder.join("config/stepwell")),
         state: Some(folder.join("state/stepwell")),
         ..Host::bare()

@@ -1,4 +1,4 @@
-//! A run, and the person before it.
+//! A run, and the person at its front end.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use stepwell_torture::{Asker, Order, Person, Said};
 
 use crate::say;
 
-/// Starts what asks. The test has written the scripts and the spec.
+/// Starts the run that asks. The test has written the scripts and the spec.
 pub(crate) fn start(order: &Order, runtime: &Runtime, asker: Asker, person: Person) {
     let work = order.folder.join("work");
     let model = Some(format!("script:{}", work.join("script.yaml").display()));
@@ -51,7 +51,7 @@ pub(crate) fn resume(runtime: &Runtime, session: &SessionId, person: Person) {
     attend(runtime.resume(request).unwrap(), person);
 }
 
-/// Sits before a run until it is over.
+/// Acts as the front end of a run until the run ends.
 fn attend(handle: RunHandle, person: Person) {
     say(&Said::Began(handle.id().clone()));
     for event in handle.events() {
@@ -84,7 +84,8 @@ fn see(handle: &RunHandle, event: &RunEvent, person: Person) {
     }
 }
 
-/// Does it ask whether a subagent may begin? That is always allowed: what it asks is what counts.
+/// Is this the approval of a subagent's start? It is always allowed: the subagent's own question is
+/// the one under test.
 fn hands_on(gate: &Gate) -> bool {
     gate.call.as_ref().is_some_and(|call| call.tool == "dispatch_subagent")
 }

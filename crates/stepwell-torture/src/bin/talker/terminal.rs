@@ -1,5 +1,5 @@
-//! A person at the terminal of a run, as `stepwell run` has it. The process dies as soon as their
-//! answer is on record.
+//! A person at the terminal of a run, as in `stepwell run`. The process dies as soon as the answer
+//! is recorded.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -17,12 +17,12 @@ thread_local! {
     static ANSWERS: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Shows a run and asks its questions, until the one that counts is answered.
+/// Shows a run and its questions until the one under test is answered.
 pub(crate) fn attend(handle: &RunHandle, asker: Asker) {
-    // That a subagent may begin is asked first.
+    // The start of a subagent needs an approval first.
     let answers = if asker == Asker::Subagent { 2 } else { 1 };
     ANSWERS.set(answers);
-    // This thread records answers, and nothing else.
+    // This thread only records answers.
     stepwell::failpoint::on_failpoint(|name| {
         if name == "write.after_commit" {
             ANSWERS.set(ANSWERS.get().saturating_sub(1));
@@ -40,7 +40,7 @@ pub(crate) fn attend(handle: &RunHandle, asker: Asker) {
     watch(handle, &mut UntilAnswered { lines, answers }, Answers::Here);
 }
 
-/// Dies if another thread recorded the answer for this one.
+/// Dies if another thread recorded this thread's answer.
 struct UntilAnswered {
     lines: Box<dyn Show>,
     answers: usize,

@@ -10,7 +10,7 @@ use stepwell_torture::{Line, Load, Rng, Shape};
 
 use crate::{Fallible, claim, kill_self, lease, report, wait_for_start};
 
-/// Appends `events` events to a session that has no other writer.
+/// Appends `events` events to a session without another writer.
 pub(crate) fn fill(folder: &Path, session: &SessionId, by: &str, events: u64) -> Fallible {
     wait_for_start()?;
     // All processes open the empty folder at once: one of them creates the store.
@@ -31,7 +31,7 @@ pub(crate) fn fill(folder: &Path, session: &SessionId, by: &str, events: u64) ->
 pub(crate) struct Goal {
     /// The number of events that the session is to have.
     pub(crate) target: u64,
-    /// Which time it holds the lease it kills itself; 0 for never.
+    /// The number of the lease at which it kills itself; 0 for never.
     pub(crate) die_at: u64,
 }
 

@@ -436,31 +436,30 @@ fn split_word(text: &str) -> (&str, &str) {
     }
 }
 
-/// The table as Markdown, for documentation.
-#[must_use]
-pub fn markdown() -> String {
-    let mut text = String::new();
-    for group in Group::ALL {
-        text.push_str(&format!(
-            "### {}\n\n| command | what it does | also |\n|---|---|---|\n",
-            group.title()
-        ));
-        for command in SLASH_COMMANDS.iter().filter(|command| command.group == group) {
-            let also: Vec<String> =
-                command.aliases.iter().map(|alias| format!("`/{alias}`")).collect();
-            let usage = command.usage().replace('|', "\\|");
-            text.push_str(&format!("| `{usage}` | {} | {} |\n", command.help, also.join(" ")));
-        }
-        text.push('\n');
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
+
+    /// The table as Markdown, for documentation.
+    fn markdown() -> String {
+        let mut text = String::new();
+        for group in Group::ALL {
+            text.push_str(&format!(
+                "### {}\n\n| command | what it does | also |\n|---|---|---|\n",
+                group.title()
+            ));
+            for command in SLASH_COMMANDS.iter().filter(|command| command.group == group) {
+                let also: Vec<String> =
+                    command.aliases.iter().map(|alias| format!("`/{alias}`")).collect();
+                let usage = command.usage().replace('|', "\\|");
+                text.push_str(&format!("| `{usage}` | {} | {} |\n", command.help, also.join(" ")));
+            }
+            text.push('\n');
+        }
+        text
+    }
 
     #[test]
     fn no_name_or_alias_means_two_commands() {
@@ -508,7 +507,7 @@ mod tests {
 
     #[test]
     fn the_documentation_lists_every_command() {
-        let docs = include_str!("../../../docs/chat.md");
+        let docs = include_str!("../../../../docs/chat.md");
         assert!(docs.contains(markdown().trim_end()), "docs/chat.md should have:\n{}", markdown());
     }
 

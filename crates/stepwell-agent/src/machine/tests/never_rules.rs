@@ -1,10 +1,9 @@
-//! What a user never allows, against the command lines that hide it.
+//! The user's rules that deny, against command lines that hide the denied command.
 
 use stepwell::Message;
 use stepwell::model::Permission;
 
-use super::tests::{Told, rules};
-use super::{Move, Settled};
+use super::{Move, Settled, Told, rules};
 use crate::permission::Mode;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,9 +15,9 @@ enum Expected {
 
 use Expected::{Allowed, Ask, Denied};
 
-/// Command lines, what a user never allows, and what becomes of the call in a run with `--mode yolo`.
+/// Command lines, a rule that denies, and the verdict on the call in a run with `--mode yolo`.
 const ROWS: &[(&str, &str, Expected)] = &[
-    // The command itself, wherever it stands in the line.
+    // The command itself, anywhere in the line.
     ("rm x", "rm*", Denied),
     ("  rm   -rf   x", "rm -rf*", Denied),
     ("/bin/rm x", "rm*", Denied),
@@ -103,7 +102,7 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("parallel -j 4 rm ::: a b", "rm*", Denied),
     ("watch -n 5 rm x", "rm*", Denied),
     ("watch 'ls; rm x'", "rm*", Denied),
-    // Texts that are code.
+    // Texts that a shell runs as code.
     ("sh -c 'rm x'", "rm*", Denied),
     ("bash -lc 'rm x'", "rm*", Denied),
     ("bash -euo pipefail -c 'rm x'", "rm*", Denied),
@@ -118,7 +117,7 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("git -C . push origin", "git push*", Denied),
     ("git --no-pager push", "git push*", Denied),
     ("flock lock -c 'rm x'", "rm*", Denied),
-    // What is not understood.
+    // Lines that cannot be understood.
     ("X=rm; $X x", "rm*", Ask),
     ("\"$X\" x", "rm*", Ask),
     ("{rm,x}", "rm*", Ask),
@@ -158,7 +157,7 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("echo 'rm x", "rm*", Ask),
     ("cat <<END\nrm x", "rm*", Ask),
     ("((x<<2))\nrm x\n2", "rm*", Ask),
-    // Wrappers in a form that is not simple.
+    // Wrappers in an unusual form.
     ("env -S 'nice\\_rm\\_V'", "rm*", Ask),
     ("env -viS 'rm V'", "rm*", Ask),
     ("env -ivS'rm V'", "rm*", Ask),
@@ -180,7 +179,7 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("find /bin -name 'r?' -exec env {} V \\;", "rm*", Ask),
     ("parallel ::: 'rm a' 'rm b'", "rm*", Ask),
     ("parallel {} V ::: $X", "rm*", Ask),
-    // What only one of two readings of the line hides.
+    // Lines in which only one of two readings hides the command.
     ("cat <<\"E\\\"D\"\nx\nE\"D\nrm x\nE\\\"D", "rm*", Ask),
     ("{ mystery; } <<END\nrm x\nEND", "rm*", Ask),
     ("echo '!rm x' | { mystery; }", "rm*", Ask),
@@ -207,12 +206,12 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("git fetch \"ext::sh -c $X\"", "rm*", Ask),
     ("gh repo clone o/r -- -c core.fsmonitor='rm V'", "rm*", Ask),
     ("gh repo clone o/r -- --config core.sshCommand='/bin/r? V'", "rm*", Ask),
-    // A copy of the program.
+    // Copies of the denied program.
     ("cat /bin/rm > q; chmod +x q; ./q V", "rm*", Ask),
     ("curl -so q file:///usr/bin/rm", "rm*", Ask),
     ("head -c 99999999 < /bin/rm > q", "rm*", Ask),
     ("cat /usr/bin/git > q", "git push*", Ask),
-    // What bash computes from a name, a number or a prompt.
+    // Code that bash runs while it computes a name, a number or a prompt.
     ("[[ 'a[$(rm V)]' -eq 0 ]]", "rm*", Ask),
     ("[[ 'a[$(/bin/r? V)]' -eq 0 ]]", "rm*", Ask),
     ("test -v 'a[$(rm V)]'", "rm*", Ask),
@@ -251,7 +250,7 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("printf '.shell r%s V' m | sqlite3", "rm*", Ask),
     ("docker run x python3 -c 'import os'", "rm*", Ask),
     ("mystery 'perl -e unlink'", "rm*", Ask),
-    // Code that is not clear, in arguments and in variables.
+    // Possible code in arguments and variables.
     ("trap -- 'rm x' EXIT", "rm*", Denied),
     ("trap '/bin/r? V' EXIT", "rm*", Ask),
     ("GIT_SSH_COMMAND='/bin/r? V' git fetch", "rm*", Ask),
@@ -271,7 +270,7 @@ const ROWS: &[(&str, &str, Expected)] = &[
     ("sh -c 'mystery \"$1\"' _ rm", "rm*", Ask),
     ("cp /bin/rm l; ./l V", "rm*", Ask),
     ("make -f - <<'END'\nall:; rm V\nEND", "rm*", Ask),
-    // What runs nothing that is forbidden.
+    // Lines that run no denied command.
     ("ls -l", "rm*", Allowed),
     ("echo rm x", "rm*", Allowed),
     ("echo 'a; rm x'", "rm*", Allowed),

@@ -5,7 +5,23 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, cast
+
+__all__ = [
+    "Continued",
+    "Event",
+    "Hit",
+    "JsonObject",
+    "Message",
+    "ResumeDecision",
+    "SessionInfo",
+    "SessionQuery",
+    "Status",
+    "StopReason",
+    "ToolCall",
+    "ToolResult",
+    "Verdict",
+]
 
 JsonObject = dict[str, Any]
 
@@ -38,12 +54,62 @@ StopReason = Literal[
 """Why a run stopped."""
 
 
+class SessionQuery(TypedDict, total=False):
+    """Which sessions are meant; all that are given must hold."""
+
+    source: str
+    """The framework that keeps them here, or the system that they came from."""
+    scope: str
+    """Exactly this scope."""
+    scope_prefix: str
+    """A scope that begins so."""
+    status: Status | Sequence[Status]
+    """One of these."""
+    agent: str
+    model: str
+    tags: Sequence[str]
+    """All of these."""
+    label: str
+    task: str
+    """A task that holds these words."""
+    workspace: str
+    prefix: str
+    """An id that begins so."""
+    since: datetime.datetime | str
+    """Updated then or later."""
+    until: datetime.datetime | str
+    """Updated before that."""
+    trash: bool
+    """Those in the trash, not the others."""
+    ready: bool
+    """Only those that can be resumed now."""
+    sort: Literal["updated", "created", "cost", "steps"]
+    oldest_first: bool
+
+
+class ToolCall(TypedDict):
+    """A call that a model asks for."""
+
+    id: str
+    name: str
+    arguments: str
+    """JSON, as the model wrote it."""
+
+
+class ToolResult(TypedDict, total=False):
+    """What a tool answered."""
+
+    call_id: str
+    text: str
+    is_error: bool
+
+
 @dataclass(frozen=True)
 class Message:
     """One message of a conversation.
 
     `parts` are what is said, in order, each an object with one key: `text`, `thinking`,
-    `image`, `tool_call` or `tool_result`.
+    `image`, `tool_call` (a `ToolCall`) or `tool_result` (a `ToolResult`).
     """
 
     role: str
@@ -92,9 +158,15 @@ class Message:
         return "\n".join(said)
 
     @property
-    def calls(self) -> list[JsonObject]:
-        """The tool calls that it asks for: id, name, arguments."""
-        return [part["tool_call"] for part in self.parts if "tool_call" in part]
+    def calls(self) -> list[ToolCall]:
+        """The tool calls that it asks for."""
+        return [cast(ToolCall, part["tool_call"]) for part in self.parts if "tool_call" in part]
+
+    @property
+    def results(self) -> list[ToolResult]:
+        """The answers of tools that it holds."""
+        found = [part["tool_result"] for part in self.parts if "tool_result" in part]
+        return cast("list[ToolResult]", found)
 
     def body(self) -> JsonObject:
         """The message as an event records it."""
@@ -128,7 +200,7 @@ class Event:
     """A recorded event."""
 
     seq: int
-    at: str
+    at: datetime.datetime
     kind: str
     body: JsonObject
     id: str | None = None
@@ -136,7 +208,8 @@ class Event:
     @staticmethod
     def of(line: Mapping[str, Any]) -> Event:
         """The event that a line of a log tells of."""
-        return Event(line["seq"], line["at"], line["kind"], line["body"], line.get("id"))
+        at = moment(line["at"])
+        return Event(line["seq"], at, line["kind"], line["body"], line.get("id"))
 
 
 @dataclass(frozen=True)
@@ -149,8 +222,8 @@ class SessionInfo:
     task: str
     agent: str
     model: str
-    created_at: str
-    updated_at: str
+    created_at: datetime.datetime
+    updated_at: datetime.datetime
     steps: int
     messages: int
     label: str | None
@@ -183,8 +256,8 @@ class SessionInfo:
             task=fields["task"],
             agent=fields["agent"],
             model=fields["model"],
-            created_at=fields["created_at"],
-            updated_at=fields["updated_at"],
+            created_at=moment(fields["created_at"]),
+            updated_at=moment(fields["updated_at"]),
             steps=fields["steps"],
             messages=fields["messages"],
             label=fields.get("label"),
@@ -206,12 +279,47 @@ class Hit:
 
     session: str
     seq: int
-    at: str
+    at: datetime.datetime
     kind: str
     role: str | None
     source: str | None
     """The system that the session came from, if it was not begun here."""
     snippet: str
+
+    @staticmethod
+    def of(fields: Mapping[str, Any]) -> Hit:
+        """A hit, from a store's answer."""
+        return Hit(**{**fields, "at": moment(fields["at"])})
+
+
+CONTINUES = ("stepwell", "continues")
+"""The system and the topic of the records that say which sessions' messages one took over."""
+
+
+@dataclass(frozen=True)
+class Continued:
+    """A session whose messages another one took over."""
+
+    session: str
+    """The session that they came from."""
+    seq: int
+    """The last event there that was handed over."""
+    at: int
+    """Where the one that took them over recorded that."""
+
+
+@dataclass(frozen=True)
+class ResumeDecision:
+    """Whether a session can be resumed now. It is true if it can."""
+
+    should_resume: bool
+    reason: str
+    """`resumable`, or the first check that failed: `not_found`, `not_ready`, `timed_out`, …"""
+    checks: Sequence[JsonObject]
+    """Every check, in order."""
+
+    def __bool__(self) -> bool:
+        return self.should_resume
 
 
 @dataclass(frozen=True)
@@ -274,6 +382,12 @@ def digest_bytes(text: str) -> bytes:
     """The digest that an event names so."""
     name = text.removeprefix("blake3:")
     return bytes.fromhex(name) if name == text else b"\x1e" + bytes.fromhex(name)
+
+
+def moment(text: str) -> datetime.datetime:
+    """The moment that a store tells, in UTC."""
+    whole, _, fraction = text.removesuffix("Z").partition(".")
+    return datetime.datetime.fromisoformat(f"{whole}.{fraction:0<6}+00:00")
 
 
 def now() -> str:

@@ -1,12 +1,12 @@
-//! Each rule is tried on an example, behind everything that can stand in front of one.
+//! Tests each rule with an example, after every possible kind of preceding text.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use super::rules::{Compiled, is_telling, rules};
-use super::*;
+use crate::rules::{Compiled, is_telling, rules};
+use crate::*;
 
-/// Characters of a token. Put together here, so that no file of ours holds one.
+/// Characters of a token. Built at run time, so that this file contains no secret.
 fn token(len: usize) -> String {
     "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zZ".chars().cycle().take(len).collect()
 }
@@ -27,10 +27,10 @@ fn key_lines() -> String {
     format!("{0}\n{0}\nAbcdefgh=\n", token(64))
 }
 
-/// What stands in front of a secret, the secret, and what follows.
+/// The text before a secret, the secret, and the text after it.
 struct Example(&'static str, String, &'static str);
 
-/// Secrets of a shape of their own.
+/// Secrets that are recognised by their shape.
 fn shapes() -> Vec<Example> {
     let key = format!("-----BEGIN EC PRIVATE KEY-----\n{}", key_lines());
     let encoded = |text: &str| STANDARD.encode(text);
@@ -113,7 +113,7 @@ fn shapes() -> Vec<Example> {
     .into()
 }
 
-/// Secrets that the words in front of them make.
+/// Secrets that are recognised by the words before them.
 fn named() -> Vec<Example> {
     let login = STANDARD.encode("ann:hunter2");
     let salt = r"k|)b(~;Q<7!wG Xv]0s{*5&eR^dT@mY#zP%uH+cJ-1LfN=oA:iB.8K/3E?6g$2W,9";
@@ -198,7 +198,7 @@ fn named() -> Vec<Example> {
 #[test]
 fn every_shape_with_a_front_of_its_own_is_known_in_base64() {
     let redactor = Redactor::default();
-    // The front of these is chance, too short, or a part of an address; or they are in base64.
+    // The beginning of these is random, too short, or part of a URL; or they are in base64.
     let others = [
         ":AA",
         ".atlasv1.",
@@ -225,7 +225,7 @@ fn every_shape_with_a_front_of_its_own_is_known_in_base64() {
     assert!(missed.is_empty(), "{} missed: {missed:#?}", missed.len());
 }
 
-/// What can stand in front of a secret. Among it are the escapes of texts that are part of others.
+/// Texts that can precede a secret, including escapes of embedded texts.
 const FRONTS: [&str; 27] = [
     "",
     " ",
@@ -275,7 +275,7 @@ fn every_kind_of_secret_is_found_behind_every_escape() {
             let text = format!("{front}{}", example.text());
             let redacted = redactor.redact(&text).into_owned();
             let Example(before, secret, after) = example;
-            // A cookie's name goes with its value, and the name of a file with a key's lines.
+            // A cookie's name is redacted with its value, and a file's name with its key lines.
             let is_more = before.starts_with("Cookie") || redacted.contains("key-lines");
             let around = (format!("{front}{before}"), *after);
             let is_exact = redacted.starts_with(&around.0) && redacted.ends_with(around.1);
@@ -294,13 +294,13 @@ impl Example {
     }
 }
 
-/// Do eight characters in a row of a secret stand in a text?
+/// Does the text contain eight consecutive characters of the secret?
 fn shows(text: &str, secret: &str) -> bool {
     let chars: Vec<char> = secret.chars().collect();
     chars.windows(8).any(|part| text.contains(&part.iter().collect::<String>()))
 }
 
-/// What of a secret is secret: not the front that all of its kind have.
+/// The random part of a secret, without the prefix of its kind.
 fn random_part(secret: &str) -> &str {
     let begins = |keyword: &&Cow<'static, str>| {
         let front = secret.get(..keyword.len());
@@ -349,14 +349,14 @@ fn a_secret_that_is_cut_short_is_known() {
     let mut missed = Vec::new();
     for Example(_, secret, _) in shapes() {
         let random = random_part(&secret);
-        // A front that says nothing by itself, lines of a key, and base64.
+        // A prefix that says nothing by itself, key lines, and base64.
         let front = secret.len() - random.len();
         let is_other =
             ["-----", "LS0t", "Z2hw", "c2st", "MTE"].iter().any(|it| secret.starts_with(it));
         if is_other || !is_telling(&secret[..front]) {
             continue;
         }
-        // An address names a place before its secret, and a few characters may look like words.
+        // A URL names a host before its secret, and a few characters may look like words.
         let random = random.rsplit('/').next().unwrap_or(random);
         for end in secret.len() - random.len() + 12..secret.len() {
             for behind in ["", " [truncated]", "…", "...", "\"", "\n"] {
@@ -431,12 +431,12 @@ fn private_key(label: &str, columns: usize, lines: usize) -> String {
     format!("-----BEGIN {label}-----\n{body}-----END {label}-----\n")
 }
 
-/// The characters of a key that are its own.
+/// The base64 characters of a key.
 fn body(key: &str) -> String {
     key.lines().filter(|line| !line.starts_with('-')).collect()
 }
 
-/// Keys of several kinds, as programs show them: as they are, indented, numbered, found by a search.
+/// Keys of several kinds, as programs show them: plain, indented, numbered, as search results.
 fn shown_keys() -> Vec<(String, String)> {
     let mut shown = Vec::new();
     for (label, columns, lines) in
