@@ -2,9 +2,12 @@
 
 use std::collections::VecDeque;
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
 use crate::clean::Clean;
-use crate::completion::Completion;
-use crate::editor::Editor;
+use crate::completion::{Completion, Wanted, wanted};
+use crate::editor::{Editor, Move};
+use crate::effect::Effect;
 
 /// What is typed, and what waits to be sent.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +29,73 @@ pub struct Composer {
 }
 
 impl Composer {
+    /// A key that edits.
+    pub(crate) fn edit(&mut self, key: KeyEvent) {
+        let far = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Backspace if far => self.editor.cut_to(Move::WordLeft),
+            KeyCode::Backspace => self.editor.backspace(),
+            KeyCode::Delete if far => self.editor.cut_to(Move::WordRight),
+            KeyCode::Delete => self.editor.delete(),
+            KeyCode::Left if far => self.editor.jump(Move::WordLeft),
+            KeyCode::Right if far => self.editor.jump(Move::WordRight),
+            KeyCode::Left => self.editor.jump(Move::Left),
+            KeyCode::Right => self.editor.jump(Move::Right),
+            KeyCode::Home => self.editor.jump(Move::Home),
+            KeyCode::End => self.editor.jump(Move::End),
+            KeyCode::Char('b') if key.modifiers == KeyModifiers::ALT => {
+                self.editor.jump(Move::WordLeft);
+            }
+            KeyCode::Char('f') if key.modifiers == KeyModifiers::ALT => {
+                self.editor.jump(Move::WordRight);
+            }
+            KeyCode::Char('d') if key.modifiers == KeyModifiers::ALT => {
+                self.editor.cut_to(Move::WordRight);
+            }
+            _ => {
+                if let Some(c) = typed(key) {
+                    self.editor.insert(c.encode_utf8(&mut [0; 4]));
+                }
+            }
+        }
+    }
+
+    /// A letter with Ctrl that edits.
+    pub(crate) fn edit_with_control(&mut self, c: char) {
+        match c {
+            'j' => self.editor.insert("\n"),
+            'a' => self.editor.jump(Move::Home),
+            'e' => self.editor.jump(Move::End),
+            'b' => self.editor.jump(Move::Left),
+            'f' => self.editor.jump(Move::Right),
+            'p' => self.editor.recall_older(),
+            'n' => self.editor.recall_newer(),
+            'h' => self.editor.backspace(),
+            'w' => self.editor.cut_to(Move::WordLeft),
+            'u' => self.editor.cut_to(Move::Home),
+            'k' => self.editor.cut_to(Move::End),
+            'y' => self.editor.paste_cut(),
+            'd' => self.editor.delete(),
+            _ => {}
+        }
+    }
+
+    /// Looks what completes what is typed now.
+    pub(crate) fn complete(&mut self) -> Vec<Effect> {
+        let before = self.completion.take();
+        match wanted(&self.editor) {
+            Wanted::Nothing => Vec::new(),
+            Wanted::Ready(mut completion) => {
+                // Of other offers, the first is selected.
+                let same = before.filter(|before| before.offers == completion.offers);
+                completion.selected = same.map_or(0, |before| before.selected);
+                self.completion = Some(completion);
+                Vec::new()
+            }
+            Wanted::Files { typed, .. } => vec![Effect::ListFiles(typed)],
+        }
+    }
+
     /// Takes words out of the queue of what was said, and tells if they were there.
     pub(crate) fn unqueue(&mut self, words: &str) -> bool {
         let shown = Clean::new(words);
@@ -48,5 +118,13 @@ impl Composer {
                 self.editor.set(&both);
             }
         }
+    }
+}
+
+/// The character that a key types, if it types one.
+pub(crate) fn typed(key: KeyEvent) -> Option<char> {
+    match (key.code, key.modifiers.difference(KeyModifiers::SHIFT).is_empty()) {
+        (KeyCode::Char(c), true) => Some(c),
+        _ => None,
     }
 }

@@ -175,11 +175,3 @@ impl State {
         }
     }
 }
-
-/// Is it a character that is typed?
-fn typed(key: KeyEvent) -> Option<char> {
-    match (key.code, key.modifiers.difference(KeyModifiers::SHIFT).is_empty()) {
-        (KeyCode::Char(c), true) => Some(c),
-        _ => None,
-    }
-}

@@ -3,9 +3,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use stepwell::model::Mode;
 
-use super::{TWICE, typed};
+use super::TWICE;
 use crate::clean::Clean;
-use crate::completion::{Wanted, wanted};
+use crate::composer::typed;
 use crate::editor::Move;
 use crate::effect::{Effect, PointsFor};
 use crate::page::{Content, Page, Picker};
@@ -69,61 +69,21 @@ impl State {
                 self.open_help();
                 return Vec::new();
             }
-            _ => self.edit_key(key),
-        }
-        self.complete()
-    }
-
-    /// Keys that edit.
-    fn edit_key(&mut self, key: KeyEvent) {
-        let far = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Backspace if far => self.composer.editor.cut_to(Move::WordLeft),
-            KeyCode::Backspace => self.composer.editor.backspace(),
-            KeyCode::Delete if far => self.composer.editor.cut_to(Move::WordRight),
-            KeyCode::Delete => self.composer.editor.delete(),
-            KeyCode::Left if far => self.composer.editor.jump(Move::WordLeft),
-            KeyCode::Right if far => self.composer.editor.jump(Move::WordRight),
-            KeyCode::Left => self.composer.editor.jump(Move::Left),
-            KeyCode::Right => self.composer.editor.jump(Move::Right),
-            KeyCode::Home => self.composer.editor.jump(Move::Home),
-            KeyCode::End => self.composer.editor.jump(Move::End),
-            KeyCode::Char('b') if key.modifiers == KeyModifiers::ALT => {
-                self.composer.editor.jump(Move::WordLeft);
-            }
-            KeyCode::Char('f') if key.modifiers == KeyModifiers::ALT => {
-                self.composer.editor.jump(Move::WordRight);
-            }
-            KeyCode::Char('d') if key.modifiers == KeyModifiers::ALT => {
-                self.composer.editor.cut_to(Move::WordRight);
-            }
             _ => {
-                if let Some(c) = typed(key) {
-                    if let Some(start) = self.start_list_mut() {
-                        start.selected = None;
-                    }
-                    self.composer.editor.insert(c.encode_utf8(&mut [0; 4]));
+                if typed(key).is_some()
+                    && let Some(start) = self.start_list_mut()
+                {
+                    start.selected = None;
                 }
+                self.composer.edit(key);
             }
         }
+        self.composer.complete()
     }
 
     fn control_key(&mut self, c: char) -> Vec<Effect> {
         match c {
-            'j' => self.composer.editor.insert("\n"),
-            'a' => self.composer.editor.jump(Move::Home),
-            'e' => self.composer.editor.jump(Move::End),
-            'b' => self.composer.editor.jump(Move::Left),
-            'f' => self.composer.editor.jump(Move::Right),
-            'p' => self.composer.editor.recall_older(),
-            'n' => self.composer.editor.recall_newer(),
-            'h' => self.composer.editor.backspace(),
-            'w' => self.composer.editor.cut_to(Move::WordLeft),
-            'u' => self.composer.editor.cut_to(Move::Home),
-            'k' => self.composer.editor.cut_to(Move::End),
-            'y' => self.composer.editor.paste_cut(),
             'd' if self.composer.editor.is_empty() => return self.leave(),
-            'd' => self.composer.editor.delete(),
             'g' => return vec![Effect::Edit(self.composer.editor.text().to_owned())],
             'l' => return vec![Effect::Redraw],
             'r' => return self.open_picker(Reach::Workspace, ""),
@@ -136,9 +96,9 @@ impl State {
                     "tools' output is {now}; Ctrl+T shows what was said before"
                 ));
             }
-            _ => {}
+            c => self.composer.edit_with_control(c),
         }
-        self.complete()
+        self.composer.complete()
     }
 
     fn completion_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
@@ -166,22 +126,6 @@ impl State {
             _ => return None,
         }
         Some(Vec::new())
-    }
-
-    /// Looks what completes what is typed now.
-    fn complete(&mut self) -> Vec<Effect> {
-        let before = self.composer.completion.take();
-        match wanted(&self.composer.editor) {
-            Wanted::Nothing => Vec::new(),
-            Wanted::Ready(mut completion) => {
-                // Of other offers, the first is selected.
-                let same = before.filter(|before| before.offers == completion.offers);
-                completion.selected = same.map_or(0, |before| before.selected);
-                self.composer.completion = Some(completion);
-                Vec::new()
-            }
-            Wanted::Files { typed, .. } => vec![Effect::ListFiles(typed)],
-        }
     }
 
     fn select_start(&mut self, down: bool) -> bool {

@@ -7,8 +7,8 @@ use stepwell::SessionId;
 use stepwell::model::{Change, Mode, Scope};
 use stepwell_runtime::command::{Command, MoveCommand, RewindTo, SessionCommand, Verb, slash};
 
-use super::typed;
 use crate::clean::Clean;
+use crate::composer::typed;
 use crate::editor::{Editor, Move};
 use crate::effect::{Effect, PointsFor};
 use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage, TextPage, WAYS, Way};

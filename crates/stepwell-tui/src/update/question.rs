@@ -7,8 +7,8 @@ use stepwell::SessionId;
 use stepwell::model::{Answer, Grant};
 use stepwell_agent::permission::TypedChoice;
 
-use super::typed;
 use crate::choice::{Choice, Step};
+use crate::composer::typed;
 use crate::draw::shows_all_of_question;
 use crate::effect::Effect;
 use crate::gates::Asked;
