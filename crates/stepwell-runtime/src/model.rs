@@ -423,7 +423,7 @@ pub fn model_names(workspace: &Workspace, typed: &str) -> Vec<String> {
         }
         Some((provider, _)) => {
             let models =
-                prices::current(&workspace).map(|it| it.models(provider)).unwrap_or_default();
+                prices::current(workspace).map(|it| it.models(provider)).unwrap_or_default();
             // `*` is the price of all other models, and no model.
             let named = models.keys().filter(|name| *name != "*");
             names.extend(named.map(|name| format!("{provider}/{name}")));

@@ -17,7 +17,7 @@ impl Trust {
     /// What the user's mark says of a session.
     #[must_use]
     pub fn of(workspace: &Workspace, session: &SessionId) -> Self {
-        Self { own: ownership::is_own(&workspace, session) }
+        Self { own: ownership::is_own(workspace, session) }
     }
 
     /// A session that begins now is the user's own.

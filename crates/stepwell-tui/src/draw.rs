@@ -53,7 +53,7 @@ impl Picture {
 /// The lines that a block is printed as, above the live part.
 #[must_use]
 pub fn printed(state: &State, shown: &crate::transcript::Block) -> Vec<Line<'static>> {
-    block::lines(shown, usize::from(state.look.columns), state.look.theme, state.details)
+    block::lines(shown, usize::from(state.look.columns), state.look.theme, state.view.details)
 }
 
 /// Text that may be shown, in a style.

@@ -193,7 +193,8 @@ impl Driver<'_> {
 
     /// What happens next; nothing, if the terminal or the process is to end.
     async fn next(&mut self) -> Option<Input> {
-        let works = self.state.is_busy() || self.state.shells > 0 || self.state.opening.is_some();
+        let works =
+            self.state.is_busy() || self.state.shells.running > 0 || self.state.is_opening();
         let moves = works || self.state.flash().is_some();
         let keys = self.keys.get_or_insert_with(EventStream::new);
         tokio::select! {

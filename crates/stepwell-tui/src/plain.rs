@@ -2,8 +2,9 @@
 
 use crate::choice::Choice;
 use crate::clean::Clean;
+use crate::gates::Asked;
 use crate::session::SessionRow;
-use crate::state::{Asked, State};
+use crate::state::State;
 use crate::told::{Question, QuestionKind, ToolOutcome};
 use crate::transcript::{Block, ToolState};
 
@@ -80,7 +81,7 @@ pub(crate) fn is_cut(question: &Question) -> bool {
 /// What sessions there are to begin with.
 #[must_use]
 pub fn plain_start(state: &State) -> Vec<String> {
-    let Some(start) = &state.start else { return Vec::new() };
+    let Some(start) = state.start_list() else { return Vec::new() };
     let mut lines = vec!["Say what to do. /help lists commands, /quit leaves.".to_owned()];
     for row in start.rows.iter().take(5) {
         lines.push(resume_line(row));

@@ -75,7 +75,7 @@ impl Printed {
     /// The lines that are new.
     fn next(&mut self, state: &mut State) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
-        if !self.started && state.start.is_some() {
+        if !self.started && state.start_list().is_some() {
             self.started = true;
             lines.extend(plain_start(state));
         }
@@ -104,7 +104,7 @@ impl Printed {
             // It is another conversation.
             self.early.clear();
         }
-        let thinking = state.thinking;
+        let thinking = state.view.thinking;
         let is_new = |(_, block): &(usize, Block)| thinking || !matches!(block, Block::Thinking(_));
         let printable = (first..).zip(state.transcript.take_printable()).filter(is_new);
         let mut blocks: Vec<Block> =

@@ -1,20 +1,19 @@
 //! Everything that is shown, and what the next key means.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
-use stepwell::{Seq, SessionId};
+use stepwell::SessionId;
 
-use crate::choice::Choice;
 use crate::clean::Clean;
-use crate::completion::Completion;
-use crate::editor::Editor;
+use crate::composer::Composer;
 use crate::effect::{Effect, RunSettings, StorePlace, Visit};
+use crate::gates::{Asked, Gates};
 use crate::helper::Helper;
 use crate::page::Page;
-use crate::session::{SessionCard, SessionRow};
+use crate::phase::{Passage, Phase, StartList};
+use crate::session::SessionCard;
 use crate::theme::Theme;
-use crate::told::Question;
 use crate::transcript::{Block, Transcript};
 
 /// How long a line about what just happened stays.
@@ -44,117 +43,84 @@ pub struct State {
     pub look: Look,
     /// The time since the program began.
     pub now: Duration,
+    /// Which session is open.
+    pub phase: Phase,
+    /// Whether another session is being opened, or the user leaves.
+    pub passage: Passage,
+    /// Does a run work in the session?
+    pub work: Work,
     /// The conversation.
     pub transcript: Transcript,
-    /// What is typed.
-    pub editor: Editor,
-    /// What completes it.
-    pub completion: Option<Completion>,
-    /// The session that is open.
-    pub session: Option<SessionCard>,
-    /// Does a run work in it?
-    pub work: Work,
-    /// What was said and is not in the conversation yet.
-    pub queue: Vec<Clean>,
-    /// Questions that wait, the oldest first.
-    pub questions: Vec<Asked>,
-    /// Questions that were answered here; whether the answer was taken is not known yet.
-    pub(crate) answering: Vec<Asked>,
-    /// What is typed was meant for a question that somebody else answered: it is not sent unasked.
-    pub(crate) typed_for_question: bool,
-    /// Text that Tab put aside. It is typed again when no question waits.
-    pub(crate) aside: Option<String>,
-    /// When a question was answered elsewhere that a line may still be meant for.
-    pub(crate) taken_away: Option<Duration>,
-    /// Sessions to begin with, until something is said.
-    pub start: Option<StartList>,
+    /// What is typed, and what waits to be sent.
+    pub composer: Composer,
+    /// The questions of the run.
+    pub gates: Gates,
+    /// The commands of the user's own that run.
+    pub(crate) shells: Shells,
     /// The page that covers the conversation.
     pub page: Option<Page>,
+    /// What of the conversation is shown, and how.
+    pub view: View,
+    /// Subagents and the conversations of a flow's nodes, in the order in which they began.
+    pub helpers: Vec<Helper>,
     /// What was changed here for later runs.
     pub settings: RunSettings,
     /// What the program was started with: new sessions get it.
     pub(crate) given: RunSettings,
-    /// Was another session open before? What was chosen for it is not for the next one.
-    pub(crate) began_anew: bool,
-    /// The session that is being opened.
-    pub opening: Option<Opening>,
-    pub(crate) openings: u64,
-    /// What was typed meanwhile: it is for the session that is being opened.
-    pub early: VecDeque<String>,
     /// Where the open session lies, if not where the terminal began.
     pub away: Option<StorePlace>,
     /// Which visit this is.
     pub visit: Visit,
+    /// The session that a command changes. No run begins in it meanwhile.
+    pub(crate) changing: Option<SessionId>,
+    /// What went to the trash last.
+    pub(crate) deleted: Option<SessionId>,
+    /// Is the run to go on in the background?
+    pub(crate) detach: Detach,
+    /// Did the input end, so that nobody types any more?
+    pub(crate) closed: bool,
+    /// How many sessions were opened, and how often sessions were searched.
+    pub(crate) counts: Counts,
+    /// When keys were pressed that mean something else the second time.
+    pub(crate) presses: Presses,
+}
+
+/// The commands of the user's own that run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shells {
+    /// How many run.
+    pub(crate) running: usize,
+    /// When the last of them began.
+    pub(crate) since: Duration,
     /// The sessions of visits that are over, while commands of theirs run.
     pub(crate) earlier: BTreeMap<Visit, SessionId>,
+}
+
+/// What of the conversation is shown, and how.
+#[derive(Clone, Debug, Default)]
+pub struct View {
     /// Is the model's thinking shown?
     pub thinking: bool,
     /// Is all of tools' output shown?
     pub details: bool,
-    /// Subagents and the conversations of a flow's nodes, in the order in which they began.
-    pub helpers: Vec<Helper>,
-    /// A line about what just happened, and until when it is shown.
-    pub(crate) flash: Option<(Duration, Clean)>,
-    pub(crate) last_escape: Option<Duration>,
-    pub(crate) last_cancel: Option<Duration>,
-    pub(crate) searches: u64,
-    /// The last event of the open session that is known.
-    pub(crate) seen: Seq,
-    /// How many commands of the user's run.
-    pub(crate) shells: usize,
-    /// When the last of them began.
-    pub(crate) shell_since: Duration,
-    /// Does the user leave as soon as they are recorded?
-    pub(crate) leaving: bool,
-    /// What was typed meanwhile: it is sent behind what they write.
-    pub(crate) held: VecDeque<String>,
-    /// Does the session keep words for its next run?
-    pub(crate) keeps_words: bool,
-    /// For the task of a session that has not begun: what the user's own commands wrote.
-    pub(crate) carried: Vec<String>,
-    /// The session that a fork is being made of.
-    pub(crate) forked: Option<SessionId>,
-    /// What went to the trash last.
-    pub(crate) deleted: Option<SessionId>,
-    pub(crate) left: bool,
-    /// Does nobody type any more?
-    pub(crate) closed: bool,
-    /// The session that a command changes. No run begins in it meanwhile.
-    pub(crate) changing: Option<SessionId>,
-    /// What is typed again when the session was taken back.
-    pub(crate) retype: Option<String>,
-    /// Words that a run is to begin with: they are on record when it has begun.
-    pub(crate) sending: Option<String>,
-    /// The words for which a run was begun last, with nothing else to do.
-    pub(crate) tried: Vec<Clean>,
-    /// What was open before something that has not begun yet.
-    pub(crate) before: Option<Box<Before>>,
     /// Are whole lines typed, where the screen is not redrawn?
     pub(crate) lines: bool,
-    /// Words that were not sent when the user left.
-    pub(crate) unsent: Vec<String>,
-    /// Is the run to go on in the background?
-    pub(crate) detach: Detach,
+    /// A line about what just happened, and until when it is shown.
+    pub(crate) flash: Option<(Duration, Clean)>,
 }
 
-/// A session that is being opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opening {
-    /// Which opening it is.
-    pub number: u64,
-    /// Since when.
-    pub since: Duration,
+/// Numbers by which late answers are told from current ones.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) openings: u64,
+    pub(crate) searches: u64,
 }
 
-/// What was open before something else was begun. If that does not begin, it is open again.
-#[derive(Clone, Debug)]
-pub(crate) struct Before {
-    pub(crate) session: SessionCard,
-    pub(crate) transcript: Transcript,
-    pub(crate) settings: RunSettings,
-    pub(crate) helpers: Vec<Helper>,
-    pub(crate) seen: Seq,
-    pub(crate) keeps_words: bool,
+/// When keys were pressed that mean something else the second time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Presses {
+    pub(crate) escape: Option<Duration>,
+    pub(crate) cancel: Option<Duration>,
 }
 
 /// Whether the run goes on in the background.
@@ -193,47 +159,6 @@ pub enum Work {
     },
 }
 
-/// A question, as it is shown.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Asked {
-    /// The question.
-    pub question: Question,
-    /// Since when it is shown.
-    pub since: Duration,
-    /// The answer that the arrow keys chose. Enter gives it.
-    pub choice: Option<Choice>,
-    /// Is the text in the input line a reply to this question? Text that was there when the
-    /// question came is a message.
-    pub replying: bool,
-    /// Was it shown to its end, on a page or as lines?
-    pub read: bool,
-    /// Is a pattern being typed that is allowed from now on?
-    pub pattern: bool,
-}
-
-impl Asked {
-    /// A question that comes up now.
-    #[must_use]
-    pub const fn new(question: Question, since: Duration) -> Self {
-        Self { question, since, choice: None, replying: false, read: false, pattern: false }
-    }
-
-    /// Is it this one?
-    #[must_use]
-    pub fn is(&self, session: &SessionId, gate: &str) -> bool {
-        self.question.gate == gate && self.question.session == *session
-    }
-}
-
-/// Sessions to begin with.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StartList {
-    /// The sessions: what was cut off and what waits first.
-    pub rows: Vec<SessionRow>,
-    /// Which is selected; absent, none.
-    pub selected: Option<usize>,
-}
-
 impl State {
     /// A terminal in which nothing happened yet.
     #[must_use]
@@ -241,54 +166,26 @@ impl State {
         Self {
             look,
             now: Duration::ZERO,
-            transcript: Transcript::default(),
-            editor: Editor::default(),
-            completion: None,
-            session: None,
+            phase: Phase::default(),
+            passage: Passage::default(),
             work: Work::Idle,
-            queue: Vec::new(),
-            questions: Vec::new(),
-            answering: Vec::new(),
-            typed_for_question: false,
-            aside: None,
-            taken_away: None,
-            start: None,
+            transcript: Transcript::default(),
+            composer: Composer::default(),
+            gates: Gates::default(),
+            shells: Shells::default(),
             page: None,
+            view: View::default(),
+            helpers: Vec::new(),
             settings: RunSettings::default(),
             given: RunSettings::default(),
-            began_anew: false,
-            opening: None,
-            openings: 0,
-            early: VecDeque::new(),
             away: None,
             visit: Visit::default(),
-            earlier: BTreeMap::new(),
-            thinking: false,
-            details: false,
-            helpers: Vec::new(),
-            flash: None,
-            last_escape: None,
-            last_cancel: None,
-            searches: 0,
-            seen: Seq::default(),
-            shells: 0,
-            shell_since: Duration::ZERO,
-            leaving: false,
-            held: VecDeque::new(),
-            keeps_words: false,
-            carried: Vec::new(),
-            forked: None,
-            deleted: None,
-            left: false,
-            closed: false,
             changing: None,
-            retype: None,
-            sending: None,
-            tried: Vec::new(),
-            before: None,
-            lines: false,
-            unsent: Vec::new(),
+            deleted: None,
             detach: Detach::No,
+            closed: false,
+            counts: Counts::default(),
+            presses: Presses::default(),
         }
     }
 
@@ -338,13 +235,35 @@ impl State {
     /// Did the user leave?
     #[must_use]
     pub const fn has_left(&self) -> bool {
-        self.left
+        self.passage.has_left()
+    }
+
+    /// What is known of the open session.
+    #[must_use]
+    pub fn session(&self) -> Option<&SessionCard> {
+        self.phase.card()
+    }
+
+    /// Sessions to begin with, while none is open.
+    #[must_use]
+    pub fn start_list(&self) -> Option<&StartList> {
+        self.phase.start()?.list.as_ref()
+    }
+
+    pub(crate) fn start_list_mut(&mut self) -> Option<&mut StartList> {
+        self.phase.start_mut()?.list.as_mut()
+    }
+
+    /// Is a session being opened?
+    #[must_use]
+    pub const fn is_opening(&self) -> bool {
+        self.passage.opening().is_some()
     }
 
     /// What is said when the user has left: what was not sent, and how to come back.
     #[must_use]
     pub fn farewell(&self) -> Option<String> {
-        let unsent = self.unsent.join("\n\n");
+        let unsent = self.composer.unsent.join("\n\n");
         let unsent = (!unsent.is_empty()).then(|| format!("Not sent:\n{unsent}"));
         let parts: Vec<String> = unsent.into_iter().chain(self.way_back()).collect();
         (!parts.is_empty()).then(|| parts.join("\n"))
@@ -352,7 +271,7 @@ impl State {
 
     /// How to come back. What is typed for that stays on one line, also on a narrow screen.
     fn way_back(&self) -> Option<String> {
-        let id = &self.session.as_ref()?.id;
+        let id = self.phase.card().as_ref()?.id;
         let (says, command, ends) = match (self.is_detached(), self.is_watching()) {
             (true, _) => ("It goes on in the background;", "attach", "shows it"),
             (_, true) => ("It goes on;", "attach", "comes back to it"),
@@ -368,20 +287,20 @@ impl State {
     /// The question that keys answer now.
     #[must_use]
     pub fn asked(&self) -> Option<&Asked> {
-        self.questions.first()
+        self.gates.asked()
     }
 
     /// A line about what just happened, while it is new.
     #[must_use]
     pub fn flash(&self) -> Option<&Clean> {
-        let (until, text) = self.flash.as_ref()?;
+        let (until, text) = self.view.flash.as_ref()?;
         (self.now < *until).then_some(text)
     }
 
     /// The blocks that are to be printed above the live part now.
     pub fn take_printable(&mut self) -> Vec<Block> {
         let blocks = self.transcript.take_printable();
-        let shown = |block: &Block| self.thinking || !matches!(block, Block::Thinking(_));
+        let shown = |block: &Block| self.view.thinking || !matches!(block, Block::Thinking(_));
         blocks.into_iter().filter(shown).collect()
     }
 
@@ -391,12 +310,12 @@ impl State {
 
     /// Says something for as long as it holds.
     pub(crate) fn say_for(&mut self, time: Duration, text: impl AsRef<str>) {
-        self.flash = Some((self.now + time, Clean::line(text.as_ref())));
+        self.view.flash = Some((self.now + time, Clean::line(text.as_ref())));
     }
 
     /// Covers the conversation with a page. What was said of the conversation is not about it.
     pub(crate) fn open_page(&mut self, page: Page) {
-        self.flash = None;
+        self.view.flash = None;
         self.page = Some(page);
     }
 
@@ -413,50 +332,55 @@ impl State {
 
     /// Sends what was typed: to the run, to the session, or as a new session's task.
     pub(crate) fn send(&mut self, text: String) -> Vec<Effect> {
-        self.start = None;
-        let settings = self.settings.clone();
-        match &self.session {
+        self.hide_start_list();
+        match self.phase.card() {
             Some(card) if card.is_flow => {
                 self.say_briefly("a flow takes no words; /new begins a conversation");
-                self.editor.set(&text);
+                self.composer.editor.set(&text);
                 Vec::new()
             }
             Some(card) if self.changing.as_ref() == Some(&card.id) => {
                 self.say_briefly("one moment: the session is being changed");
-                self.editor.set(&text);
+                self.composer.editor.set(&text);
                 Vec::new()
             }
-            Some(card) => {
-                let session = card.id.clone();
-                self.queue.push(Clean::new(&text));
-                if self.is_busy() {
-                    return vec![Effect::Say { session, text }];
-                }
-                let follows = std::mem::take(&mut self.keeps_words);
-                self.begin_work();
-                self.tried.clear();
-                if follows {
-                    // Behind what waits for the run already.
-                    let said = Effect::Say { session: session.clone(), text };
-                    return vec![said, Effect::Resume { session, say: None, settings }];
-                }
-                self.sending = Some(text.clone());
-                vec![Effect::Resume { session, say: Some(text), settings }]
-            }
+            Some(_) => self.say(text),
             None if self.is_working() => {
-                self.queue.push(Clean::new(&text));
+                self.composer.queue.push(Clean::new(&text));
                 vec![Effect::SayFirst(text)]
             }
             None => self.begin_with(text),
         }
     }
 
+    /// Says something to the open session: its run hears it, or begins with it.
+    fn say(&mut self, text: String) -> Vec<Effect> {
+        let is_busy = self.is_busy();
+        let Some(open) = self.phase.open_mut() else { return Vec::new() };
+        let session = open.card.id.clone();
+        self.composer.queue.push(Clean::new(&text));
+        if is_busy {
+            return vec![Effect::Say { session, text }];
+        }
+        let follows = std::mem::take(&mut open.keeps_words);
+        open.tried.clear();
+        let say = (!follows).then(|| text.clone());
+        if !follows {
+            open.sending.clone_from(&say);
+        }
+        self.begin_work();
+        // Behind what waits for the run already.
+        let said = follows.then(|| Effect::Say { session: session.clone(), text });
+        let resume = Effect::Resume { session, say, settings: self.settings.clone() };
+        said.into_iter().chain([resume]).collect()
+    }
+
     /// Begins a session: its task is what the user's own commands wrote, then these words.
     fn begin_with(&mut self, words: String) -> Vec<Effect> {
-        let mut task = std::mem::take(&mut self.carried);
+        let mut task = std::mem::take(&mut self.composer.carried);
         task.push(words);
         let task = task.join("\n\n");
-        self.queue.push(Clean::new(&task));
+        self.composer.queue.push(Clean::new(&task));
         self.begin_work();
         vec![Effect::Start { task, settings: self.settings.clone() }]
     }
@@ -466,27 +390,31 @@ impl State {
         if words.is_empty() {
             return;
         }
-        if self.left || self.leaving {
-            self.unsent.push(words.to_owned());
-        } else if self.lines {
+        if self.has_left() || self.passage.is_leaving() {
+            self.composer.unsent.push(words.to_owned());
+        } else if self.view.lines {
             self.note(format!("not sent: {words}"));
-        } else if self.editor.is_empty() {
-            self.editor.set(words);
         } else {
-            let both = format!("{words}\n\n{}", self.editor.text());
-            self.editor.set(&both);
+            self.composer.type_again(words);
+        }
+    }
+
+    /// Nothing is chosen to begin with any more.
+    pub(crate) fn hide_start_list(&mut self) {
+        if let Some(start) = self.phase.start_mut() {
+            start.list = None;
         }
     }
 
     pub(crate) fn begin_work(&mut self) {
         // The run asks again what still waits.
-        self.questions.clear();
+        self.gates.questions.clear();
         self.work = Work::Working { since: self.now, stopping: false, began: false };
     }
 
     /// Asks the run to stop.
     pub(crate) fn stop(&mut self) -> Vec<Effect> {
-        if self.shells > 0 {
+        if self.shells.running > 0 {
             return vec![Effect::StopShell];
         }
         match &mut self.work {
@@ -505,18 +433,19 @@ impl State {
     /// Leaves. A command of the user's is ended first, and what it wrote is kept; whoever leaves
     /// again does not wait for that.
     pub(crate) fn leave(&mut self) -> Vec<Effect> {
-        if self.shells > 0 && !self.leaving {
-            self.leaving = true;
+        let stays = !self.passage.is_leaving() && !self.has_left();
+        if self.shells.running > 0 && stays {
+            self.passage.leave_later();
             self.say_briefly("your command is stopped first");
             return vec![Effect::StopShell];
         }
-        if self.opening.is_some() && !self.early.is_empty() && !self.leaving {
-            self.leaving = true;
+        let has_early = self.passage.opening().is_some_and(|opening| !opening.early.is_empty());
+        if has_early && stays {
+            self.passage.leave_later();
             self.say_briefly("the session is opened first: your words are for it");
             return Vec::new();
         }
-        self.left = true;
-        self.unsent.extend(self.early.drain(..));
+        self.composer.unsent.extend(self.passage.leave_now());
         let mut effects = self.keep_held();
         effects.push(Effect::Leave);
         effects
@@ -526,20 +455,20 @@ impl State {
     /// yet, one begins with them.
     fn keep_held(&mut self) -> Vec<Effect> {
         let held: Vec<String> =
-            self.held.drain(..).filter(|typed| !typed.starts_with('!')).collect();
-        match &self.session {
+            self.composer.held.drain(..).filter(|typed| !typed.starts_with('!')).collect();
+        match self.phase.card() {
             Some(card) if !card.is_flow => {
                 let say = |text| Effect::Say { session: card.id.clone(), text };
                 held.into_iter().map(say).collect()
             }
             Some(_) => {
-                self.unsent.extend(held);
+                self.composer.unsent.extend(held);
                 Vec::new()
             }
             None if self.is_working() => held.into_iter().map(Effect::SayFirst).collect(),
             None if held.is_empty() => Vec::new(),
             None => {
-                self.queue.clear();
+                self.composer.queue.clear();
                 self.begin_with(held.join("\n\n"))
             }
         }
@@ -548,9 +477,9 @@ impl State {
     /// Asks for sessions, for the page that is open.
     pub(crate) fn find(&mut self) -> Vec<Effect> {
         let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
-        self.searches += 1;
-        picker.search = self.searches;
+        self.counts.searches += 1;
+        picker.search = self.counts.searches;
         let (words, reach) = (picker.words.text().to_owned(), picker.reach);
-        vec![Effect::Find { search: self.searches, words, reach }]
+        vec![Effect::Find { search: self.counts.searches, words, reach }]
     }
 }

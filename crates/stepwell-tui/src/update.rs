@@ -32,13 +32,13 @@ impl State {
                 self.changing = reply::moved_by(command).or(self.changing.take());
             }
         }
-        if self.questions.is_empty()
-            && let Some(text) = self.aside.take()
+        if self.gates.questions.is_empty()
+            && let Some(text) = self.composer.aside.take()
         {
             self.give_back(&text);
         }
         self.mark_read();
-        if self.closed && !self.left {
+        if self.closed && !self.has_left() {
             effects.extend(self.wind_up());
         }
         effects
@@ -46,7 +46,7 @@ impl State {
 
     /// Nobody types any more: questions are left for later, and what works is waited for.
     fn wind_up(&mut self) -> Vec<Effect> {
-        let works = self.is_busy() || self.shells > 0 || self.opening.is_some();
+        let works = self.is_busy() || self.shells.running > 0 || self.is_opening();
         match (self.asked().is_some() && !self.is_watching(), works) {
             (true, _) => self.later(),
             (false, true) => Vec::new(),
@@ -119,26 +119,26 @@ impl State {
 
     /// Cancels what is nearest: a page, what is typed, the turn. Twice, it leaves.
     fn cancel(&mut self) -> Vec<Effect> {
-        let twice = self.last_cancel.is_some_and(|last| self.now.saturating_sub(last) < TWICE);
+        let twice = self.presses.cancel.is_some_and(|last| self.now.saturating_sub(last) < TWICE);
         if twice {
             return self.leave();
         }
-        self.last_cancel = Some(self.now);
+        self.presses.cancel = Some(self.now);
         self.say_for(TWICE, "Ctrl+C again leaves; nothing is lost");
         if self.page.take().is_some() {
             return Vec::new();
         }
-        self.completion = None;
-        if let Some(asked) = self.questions.first_mut()
+        self.composer.completion = None;
+        if let Some(asked) = self.gates.questions.first_mut()
             && std::mem::take(&mut asked.pattern)
         {
-            self.editor.clear();
+            self.composer.editor.clear();
             return Vec::new();
         }
-        if !self.editor.is_empty() {
-            let typed = self.editor.text().to_owned();
-            self.editor.remember(&typed);
-            self.editor.clear();
+        if !self.composer.editor.is_empty() {
+            let typed = self.composer.editor.text().to_owned();
+            self.composer.editor.remember(&typed);
+            self.composer.editor.clear();
             return Vec::new();
         }
         self.stop()
@@ -149,8 +149,8 @@ impl State {
             Some(_) => self.page_paste(text),
             None => {
                 self.begin_reply();
-                self.editor.insert(text);
-                self.completion = None;
+                self.composer.editor.insert(text);
+                self.composer.completion = None;
                 Vec::new()
             }
         }
@@ -158,7 +158,7 @@ impl State {
 
     /// A whole line, where the screen is not redrawn: an answer to a question, or words.
     fn line(&mut self, line: &str) -> Vec<Effect> {
-        self.lines = true;
+        self.view.lines = true;
         if self.keep_line(line) {
             return Vec::new();
         }
@@ -169,17 +169,9 @@ impl State {
                 Vec::new()
             }
             false => {
-                self.editor.set(line);
+                self.composer.editor.set(line);
                 self.submit()
             }
         }
-    }
-}
-
-/// Is it a character that is typed?
-fn typed(key: KeyEvent) -> Option<char> {
-    match (key.code, key.modifiers.difference(KeyModifiers::SHIFT).is_empty()) {
-        (KeyCode::Char(c), true) => Some(c),
-        _ => None,
     }
 }

@@ -184,7 +184,7 @@ fn commits_of(
     let query =
         Query { filter: Filter { family: Family::Roots, ..Filter::default() }, ..Query::default() };
     let wanted = LedgerWanted { root: &workspace.place.root, query, takes: &takes };
-    let lines = ledger::read(&workspace, well, wanted)?.lines.into_iter();
+    let lines = ledger::read(workspace, well, wanted)?.lines.into_iter();
     Ok(lines.filter_map(|line| Some((line.came.head.id, line.commits?))).collect())
 }
 

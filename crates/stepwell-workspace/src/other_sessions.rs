@@ -263,7 +263,7 @@ pub fn import(workspace: &Workspace, id: &SessionId) -> Result<Option<SessionId>
     let well = workspace.open_or_create()?;
     let report = take_in(&well, Mode::Write, format, &path);
     ownership::mark_imported(
-        &workspace,
+        workspace,
         &path,
         report.sessions.iter().map(|taken| taken.id.clone()),
     );

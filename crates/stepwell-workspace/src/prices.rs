@@ -108,7 +108,7 @@ impl<'a> Estimates<'a> {
         if spent.unpriced == 0 {
             return None;
         }
-        let prices = self.prices.get_or_init(|| current(&self.workspace).ok()).as_ref()?;
+        let prices = self.prices.get_or_init(|| current(self.workspace).ok()).as_ref()?;
         let (model, provider) = (&head.model, head.model_provider());
         let Some(before) = &head.imported else {
             let cost = prices.estimate(provider, model, spent)?;

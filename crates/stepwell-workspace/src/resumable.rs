@@ -34,11 +34,11 @@ pub fn newest(workspace: &Workspace, well: &Stepwell, newest: Newest) -> Result<
     match newest {
         Newest::Anyones => newest_of(well, filter, |_| Ok(true)),
         Newest::Own => newest_of(well, workspace.place.narrow(filter), |head| {
-            ownership::may_resume(&workspace, well, head)
+            ownership::may_resume(workspace, well, head)
         }),
         Newest::OwnUnasked => newest_of(well, workspace.place.narrow(filter), |head| {
             let waits = head.never_ran() || head.was_stopped();
-            Ok(!waits && ownership::may_resume(&workspace, well, head)?)
+            Ok(!waits && ownership::may_resume(workspace, well, head)?)
         }),
     }
 }

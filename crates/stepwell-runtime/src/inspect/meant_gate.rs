@@ -73,7 +73,7 @@ pub fn meant_gate(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
 
 /// The same in the user's other stores.
 fn meant_elsewhere(workspace: &Workspace, typed: &str) -> Result<MeantGate> {
-    let wells = known_stores::open_all(&workspace, Opening::Read);
+    let wells = known_stores::open_all(workspace, Opening::Read);
     let mut found = Vec::new();
     for store in &wells {
         found.extend(candidates(&store.well, typed)?);

@@ -81,11 +81,11 @@ fn bottom(state: &State, columns: usize) -> Typed {
 
 /// What may still change.
 fn streaming(state: &State, columns: usize) -> Vec<Line<'static>> {
-    let shown = |block: &&Block| state.thinking || !matches!(block, Block::Thinking(_));
+    let shown = |block: &&Block| state.view.thinking || !matches!(block, Block::Thinking(_));
     let mut lines = Vec::new();
     let streaming = state.transcript.streaming();
     for block in state.transcript.live().iter().chain(&streaming).filter(shown) {
-        lines.extend(block::lines(block, columns, state.look.theme, state.details));
+        lines.extend(block::lines(block, columns, state.look.theme, state.view.details));
     }
     lines
 }
@@ -115,8 +115,10 @@ fn helpers(state: &State, columns: usize) -> Vec<Line<'static>> {
 fn working(state: &State) -> Option<Line<'static>> {
     let theme = state.look.theme;
     let (since, stopping) = match &state.work {
-        Work::Idle if state.opening.is_some() => (state.opening?.since, state.leaving),
-        Work::Idle if state.shells > 0 => (state.shell_since, state.leaving),
+        Work::Idle if state.is_opening() => {
+            (state.passage.opening()?.since, state.passage.is_leaving())
+        }
+        Work::Idle if state.shells.running > 0 => (state.shells.since, state.passage.is_leaving()),
         Work::Idle => return None,
         Work::Working { since, stopping, .. } => (*since, *stopping),
         Work::Watching { since, .. } => (*since, false),
@@ -126,9 +128,9 @@ fn working(state: &State) -> Option<Line<'static>> {
     let (what, hint) = match (stopping, state.asked().is_some()) {
         (true, _) => ("stopping", ""),
         (false, true) => ("waiting for you", ""),
-        (false, false) if state.opening.is_some() => ("opening", ""),
+        (false, false) if state.is_opening() => ("opening", ""),
         (false, false) if state.is_watching() => ("works elsewhere", " · /stop stops it"),
-        (false, false) if state.shells > 0 && !state.is_busy() => {
+        (false, false) if state.shells.running > 0 && !state.is_busy() => {
             ("your command runs", " · Esc stops")
         }
         (false, false) => ("working", " · Esc stops"),
@@ -146,13 +148,14 @@ fn queue(state: &State, columns: usize) -> Vec<Line<'static>> {
         let line = Line::from(vec![label("» ", theme.accent()), span(said, theme.faint())]);
         fitted(&line, columns)
     };
-    let early = state.early.iter().map(|typed| line(&Clean::line(typed)));
-    state.queue.iter().map(line).chain(early).collect()
+    let early = state.passage.opening().into_iter().flat_map(|opening| &opening.early);
+    let early = early.map(|typed| line(&Clean::line(typed)));
+    state.composer.queue.iter().map(line).chain(early).collect()
 }
 
 /// What to begin with.
 fn start(state: &State, columns: usize) -> Vec<Line<'static>> {
-    let (theme, Some(start)) = (state.look.theme, &state.start) else { return Vec::new() };
+    let (theme, Some(start)) = (state.look.theme, state.start_list()) else { return Vec::new() };
     let mut lines = vec![Line::from(vec![
         label("Stepwell", theme.accent().patch(theme.strong())),
         label(" in ", theme.faint()),
@@ -222,12 +225,12 @@ impl Typed {
 
 fn typed(state: &State, columns: usize) -> Typed {
     let theme = state.look.theme;
-    let prompt = match state.editor.text().starts_with('!') {
+    let prompt = match state.composer.editor.text().starts_with('!') {
         true => label("! ", theme.warn()),
         false => label("› ", theme.accent()),
     };
-    if state.editor.is_empty() {
-        let hint = match (state.asked(), state.is_busy(), &state.session) {
+    if state.composer.editor.is_empty() {
+        let hint = match (state.asked(), state.is_busy(), state.session()) {
             (Some(_), ..) => "",
             (None, true, _) => "say something: it is told before its next step",
             (None, false, None) => "what is to be done?",
@@ -236,7 +239,7 @@ fn typed(state: &State, columns: usize) -> Typed {
         let line = Line::from(vec![prompt, label(hint, theme.faint())]);
         return Typed { lines: vec![line], cursor: Some((2, 0)) };
     }
-    let rows = state.editor.rows(columns.saturating_sub(3).max(2));
+    let rows = state.composer.editor.rows(columns.saturating_sub(3).max(2));
     let at = rows.iter().position(|row| row.cursor.is_some()).unwrap_or(0);
     let most = TYPED.min(usize::from(state.look.rows) / 2).max(1);
     let first = at.saturating_sub(most - 1);
@@ -252,7 +255,7 @@ fn typed(state: &State, columns: usize) -> Typed {
 }
 
 fn completion(state: &State, columns: usize) -> Vec<Line<'static>> {
-    let (theme, Some(completion)) = (state.look.theme, &state.completion) else {
+    let (theme, Some(completion)) = (state.look.theme, &state.composer.completion) else {
         return Vec::new();
     };
     let first = completion.selected.saturating_sub(MOST - 1);
@@ -299,7 +302,7 @@ fn status(state: &State, columns: usize) -> Line<'static> {
     if let Some(flash) = state.flash() {
         return fitted(&Line::from(span(flash, theme.accent())), columns);
     }
-    let card = state.session.as_ref();
+    let card = state.session();
     let kept = card.map(|card| &card.model).filter(|model| !model.is_empty());
     let model = match &state.settings.model {
         Some(model) => Clean::line(model),

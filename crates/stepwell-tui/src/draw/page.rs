@@ -127,7 +127,7 @@ fn picker(state: &State, page: &Picker, columns: usize, rows: usize) -> Picture 
         Some(rows) => rows.len().to_string(),
         None => "…".to_owned(),
     };
-    let next = page.reach.wider(state.session.is_some()).name();
+    let next = page.reach.wider(state.session().is_some()).name();
     let right = [count, page.reach.name().to_owned(), format!("Ctrl+R {next}")];
     let mut lines = vec![title(state, &Clean::new("Sessions"), &right, columns)];
     let (line, column) = match &page.doing {

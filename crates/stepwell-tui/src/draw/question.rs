@@ -7,7 +7,8 @@ use super::{label, span};
 use crate::choice::Choice;
 use crate::clean::Clean;
 use crate::diff;
-use crate::state::{Asked, State};
+use crate::gates::Asked;
+use crate::state::State;
 use crate::theme::Theme;
 use crate::told::QuestionKind;
 use crate::wrap::{width, wrap};
@@ -33,7 +34,7 @@ pub(super) fn view(state: &State, asked: &Asked, columns: usize, room: usize) ->
     let theme = state.look.theme;
     let body = body(asked, columns, theme);
     let mut after = Vec::new();
-    let waiting = state.questions.len() - 1;
+    let waiting = state.gates.questions.len() - 1;
     if waiting > 0 {
         after.push(Line::styled(format!("  {waiting} more questions wait"), theme.faint()));
     }
@@ -179,7 +180,7 @@ fn keys(state: &State, asked: &Asked, seen: bool, columns: usize) -> Vec<Line<'s
             Some(default) => format!("type your answer; Enter alone says: {default}"),
             None => "type your answer; /later leaves it".to_owned(),
         },
-        QuestionKind::Approval if state.editor.is_empty() => {
+        QuestionKind::Approval if state.composer.editor.is_empty() => {
             let how = "arrows and Enter answer · words say no";
             let mut lines = match seen {
                 true => wrap_keys(how, columns, theme),

@@ -3,9 +3,9 @@
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use stepwell::model::Mode;
 
-use super::{TWICE, typed};
+use super::TWICE;
 use crate::clean::Clean;
-use crate::completion::{Wanted, wanted};
+use crate::composer::typed;
 use crate::editor::Move;
 use crate::effect::{Effect, PointsFor};
 use crate::page::{Content, Page, Picker};
@@ -48,149 +48,93 @@ impl State {
             KeyCode::Esc => return self.escape(),
             KeyCode::BackTab => return self.next_mode(),
             KeyCode::Enter if key.modifiers.intersects(KeyModifiers::SHIFT | KeyModifiers::ALT) => {
-                self.editor.insert("\n");
+                self.composer.editor.insert("\n");
             }
             KeyCode::Enter => return self.enter(),
             KeyCode::Up if self.select_start(false) => return Vec::new(),
             KeyCode::Down if self.select_start(true) => return Vec::new(),
             KeyCode::Up => {
-                if !self.editor.go(Move::Up) {
-                    self.editor.recall_older();
+                if !self.composer.editor.go(Move::Up) {
+                    self.composer.editor.recall_older();
                 }
                 return Vec::new();
             }
             KeyCode::Down => {
-                if !self.editor.go(Move::Down) {
-                    self.editor.recall_newer();
+                if !self.composer.editor.go(Move::Down) {
+                    self.composer.editor.recall_newer();
                 }
                 return Vec::new();
             }
-            KeyCode::Char('?') if self.editor.is_empty() => {
+            KeyCode::Char('?') if self.composer.editor.is_empty() => {
                 self.open_help();
                 return Vec::new();
             }
-            _ => self.edit_key(key),
-        }
-        self.complete()
-    }
-
-    /// Keys that edit.
-    fn edit_key(&mut self, key: KeyEvent) {
-        let far = key.modifiers.intersects(KeyModifiers::ALT | KeyModifiers::CONTROL);
-        match key.code {
-            KeyCode::Backspace if far => self.editor.cut_to(Move::WordLeft),
-            KeyCode::Backspace => self.editor.backspace(),
-            KeyCode::Delete if far => self.editor.cut_to(Move::WordRight),
-            KeyCode::Delete => self.editor.delete(),
-            KeyCode::Left if far => self.editor.jump(Move::WordLeft),
-            KeyCode::Right if far => self.editor.jump(Move::WordRight),
-            KeyCode::Left => self.editor.jump(Move::Left),
-            KeyCode::Right => self.editor.jump(Move::Right),
-            KeyCode::Home => self.editor.jump(Move::Home),
-            KeyCode::End => self.editor.jump(Move::End),
-            KeyCode::Char('b') if key.modifiers == KeyModifiers::ALT => {
-                self.editor.jump(Move::WordLeft);
-            }
-            KeyCode::Char('f') if key.modifiers == KeyModifiers::ALT => {
-                self.editor.jump(Move::WordRight);
-            }
-            KeyCode::Char('d') if key.modifiers == KeyModifiers::ALT => {
-                self.editor.cut_to(Move::WordRight);
-            }
             _ => {
-                if let Some(c) = typed(key) {
-                    if let Some(start) = &mut self.start {
-                        start.selected = None;
-                    }
-                    self.editor.insert(c.encode_utf8(&mut [0; 4]));
+                if typed(key).is_some()
+                    && let Some(start) = self.start_list_mut()
+                {
+                    start.selected = None;
                 }
+                self.composer.edit(key);
             }
         }
+        self.composer.complete()
     }
 
     fn control_key(&mut self, c: char) -> Vec<Effect> {
         match c {
-            'j' => self.editor.insert("\n"),
-            'a' => self.editor.jump(Move::Home),
-            'e' => self.editor.jump(Move::End),
-            'b' => self.editor.jump(Move::Left),
-            'f' => self.editor.jump(Move::Right),
-            'p' => self.editor.recall_older(),
-            'n' => self.editor.recall_newer(),
-            'h' => self.editor.backspace(),
-            'w' => self.editor.cut_to(Move::WordLeft),
-            'u' => self.editor.cut_to(Move::Home),
-            'k' => self.editor.cut_to(Move::End),
-            'y' => self.editor.paste_cut(),
-            'd' if self.editor.is_empty() => return self.leave(),
-            'd' => self.editor.delete(),
-            'g' => return vec![Effect::Edit(self.editor.text().to_owned())],
+            'd' if self.composer.editor.is_empty() => return self.leave(),
+            'g' => return vec![Effect::Edit(self.composer.editor.text().to_owned())],
             'l' => return vec![Effect::Redraw],
             'r' => return self.open_picker(Reach::Workspace, ""),
             't' => self.open_text("transcript", Content::Transcript),
             'o' if self.asked().is_some() => self.show_question(),
             'o' => {
-                self.details = !self.details;
-                let now = if self.details { "shown in full" } else { "folded" };
+                self.view.details = !self.view.details;
+                let now = if self.view.details { "shown in full" } else { "folded" };
                 self.say_briefly(format!(
                     "tools' output is {now}; Ctrl+T shows what was said before"
                 ));
             }
-            _ => {}
+            c => self.composer.edit_with_control(c),
         }
-        self.complete()
+        self.composer.complete()
     }
 
     fn completion_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        let completion = self.completion.as_mut()?;
+        let completion = self.composer.completion.as_mut()?;
         match key.code {
             KeyCode::Up => completion.go(false),
             KeyCode::Down => completion.go(true),
             KeyCode::Tab => {
-                let completion = self.completion.take()?;
-                completion.accept(&mut self.editor);
+                let completion = self.composer.completion.take()?;
+                completion.accept(&mut self.composer.editor);
             }
             KeyCode::Enter if key.modifiers.is_empty() => {
-                let completion = self.completion.take()?;
-                if completion.is_typed(&self.editor) {
+                let completion = self.composer.completion.take()?;
+                if completion.is_typed(&self.composer.editor) {
                     return Some(self.submit());
                 }
-                completion.accept(&mut self.editor);
+                completion.accept(&mut self.composer.editor);
                 // A command without arguments needs no second Enter.
                 let usage = completion.offers.get(completion.selected)?.text.as_str();
                 if usage.starts_with('/') && !usage.contains(' ') {
                     return Some(self.submit());
                 }
             }
-            KeyCode::Esc => self.completion = None,
+            KeyCode::Esc => self.composer.completion = None,
             _ => return None,
         }
         Some(Vec::new())
     }
 
-    /// Looks what completes what is typed now.
-    fn complete(&mut self) -> Vec<Effect> {
-        let before = self.completion.take();
-        match wanted(&self.editor) {
-            Wanted::Nothing => Vec::new(),
-            Wanted::Ready(mut completion) => {
-                // Of other offers, the first is selected.
-                let same = before.filter(|before| before.offers == completion.offers);
-                completion.selected = same.map_or(0, |before| before.selected);
-                self.completion = Some(completion);
-                Vec::new()
-            }
-            Wanted::Files { typed, .. } => vec![Effect::ListFiles(typed)],
-        }
-    }
-
     fn select_start(&mut self, down: bool) -> bool {
-        let Some(start) = self.start.as_mut().filter(|start| !start.rows.is_empty()) else {
+        if !self.composer.editor.is_empty() {
+            return false;
+        }
+        let Some(start) = self.start_list_mut().filter(|start| !start.rows.is_empty()) else {
             return false;
         };
-        if !self.editor.is_empty() {
-            return false;
-        }
         let last = start.rows.len() - 1;
         start.selected = match (start.selected, down) {
             (None, true) => Some(0),
@@ -204,13 +148,13 @@ impl State {
 
     fn enter(&mut self) -> Vec<Effect> {
         // A backslash at the end of a line makes it go on, where no other key does.
-        if self.editor.before_cursor().ends_with('\\') {
-            self.editor.backspace();
-            self.editor.insert("\n");
+        if self.composer.editor.before_cursor().ends_with('\\') {
+            self.composer.editor.backspace();
+            self.composer.editor.insert("\n");
             return Vec::new();
         }
-        if self.editor.is_empty()
-            && let Some(start) = &self.start
+        if self.composer.editor.is_empty()
+            && let Some(start) = self.start_list()
             && let Some(row) = start.selected.and_then(|at| start.rows.get(at))
         {
             let (session, store) = (row.id.to_string(), row.store.clone());
@@ -224,11 +168,11 @@ impl State {
 
     /// Sends what is typed: words, a command of the terminal, or one of the user's own.
     pub(super) fn submit(&mut self) -> Vec<Effect> {
-        self.completion = None;
-        if self.editor.text().trim().is_empty() {
+        self.composer.completion = None;
+        if self.composer.editor.text().trim().is_empty() {
             return Vec::new();
         }
-        let text = self.editor.take();
+        let text = self.composer.editor.take();
         let trimmed = text.trim();
         match self.keep_early(trimmed) {
             Some(effects) => effects,
@@ -244,9 +188,9 @@ impl State {
         match is_command {
             true => self.slash(trimmed),
             // The order is the one in which it was typed.
-            false if self.shells > 0 => {
-                self.queue.push(Clean::new(trimmed));
-                self.held.push_back(trimmed.to_owned());
+            false if self.shells.running > 0 => {
+                self.composer.queue.push(Clean::new(trimmed));
+                self.composer.held.push_back(trimmed.to_owned());
                 self.say_briefly("it is sent when your command is done");
                 Vec::new()
             }
@@ -261,24 +205,24 @@ impl State {
             "" => Vec::new(),
             command => {
                 self.transcript.push(Block::User(Clean::new(typed)));
-                self.shells += 1;
-                self.shell_since = self.now;
+                self.shells.running += 1;
+                self.shells.since = self.now;
                 vec![Effect::Shell { command: command.to_owned(), visit: self.visit }]
             }
         }
     }
 
     fn escape(&mut self) -> Vec<Effect> {
-        let twice = self.last_escape.is_some_and(|last| self.now.saturating_sub(last) < TWICE);
+        let twice = self.presses.escape.is_some_and(|last| self.now.saturating_sub(last) < TWICE);
         if twice {
-            self.last_escape = None;
+            self.presses.escape = None;
             return self.open_points(PointsFor::Rewind);
         }
-        self.last_escape = Some(self.now);
-        match self.is_busy() || self.shells > 0 {
+        self.presses.escape = Some(self.now);
+        match self.is_busy() || self.shells.running > 0 {
             true => self.stop(),
             false => {
-                if self.session.is_some() {
+                if self.phase.is_open() {
                     self.say_for(TWICE, "Esc again goes back to an earlier point");
                 }
                 Vec::new()
@@ -289,7 +233,7 @@ impl State {
     /// When a person is asked, as it holds for the next run.
     #[must_use]
     pub fn mode(&self) -> Mode {
-        let kept = self.session.as_ref().and_then(|card| card.mode);
+        let kept = self.phase.card().and_then(|card| card.mode);
         let usual = self.away.as_ref().map_or(self.look.mode, |place| place.mode);
         self.settings.mode.or(kept).unwrap_or(usual)
     }
@@ -324,7 +268,7 @@ impl State {
     }
 
     pub(super) fn open_points(&mut self, purpose: PointsFor) -> Vec<Effect> {
-        match &self.session {
+        match self.phase.card() {
             Some(_) if self.is_working() && purpose == PointsFor::Rewind => {
                 self.say_briefly("the agent works: Esc stops it first");
                 Vec::new()

@@ -1,15 +1,17 @@
 //! Which session is open: opening another one, what is typed until it is there, and beginning anew.
 
+use std::collections::VecDeque;
 use std::path::PathBuf;
 
 use stepwell::model::OwnCommand;
-use stepwell::{Event, Status};
+use stepwell::{Event, SessionId, Status};
 use stepwell_runtime::command::{Invocation, Verb};
 
 use super::watch::left_open;
 use crate::clean::Clean;
-use crate::effect::{Effect, Opened, RunSettings, StorePlace};
-use crate::state::{Before, Opening, State};
+use crate::effect::{Effect, Opened, RunSettings, StorePlace, Visit};
+use crate::phase::{Before, Open, Opening, Phase, Start};
+use crate::state::State;
 use crate::transcript::{Transcript, Whose};
 
 impl State {
@@ -20,15 +22,45 @@ impl State {
         store: Option<PathBuf>,
         resume: bool,
     ) -> Vec<Effect> {
-        self.openings += 1;
-        let opening = self.openings;
-        self.opening = Some(Opening { number: opening, since: self.now });
-        vec![Effect::Open { session, store, resume, opening }]
+        self.start_opening(session, store, resume, None)
+    }
+
+    fn start_opening(
+        &mut self,
+        session: String,
+        store: Option<PathBuf>,
+        resume: bool,
+        fork_of: Option<SessionId>,
+    ) -> Vec<Effect> {
+        self.counts.openings += 1;
+        let number = self.counts.openings;
+        self.passage.open(Opening { number, since: self.now, early: VecDeque::new(), fork_of });
+        vec![Effect::Open { session, store, resume, opening: number }]
+    }
+
+    /// Opens a session that was made, unless something else is done here by now.
+    pub(super) fn open_made(
+        &mut self,
+        session: &str,
+        visit: Visit,
+        fork_of: Option<SessionId>,
+    ) -> Vec<Effect> {
+        let is_free = !self.is_working() && self.shells.running == 0 && !self.is_opening();
+        match is_free && visit == self.visit {
+            true => {
+                let store = self.away.as_ref().map(|place| place.store.clone());
+                self.start_opening(session.to_owned(), store, false, fork_of)
+            }
+            false => {
+                self.note(format!("{session} is there; /resume {session} opens it"));
+                Vec::new()
+            }
+        }
     }
 
     /// Reads the open session anew, where it lies.
     pub(super) fn open_anew(&mut self) -> Vec<Effect> {
-        let Some(session) = self.session.as_ref().map(|card| card.id.to_string()) else {
+        let Some(session) = self.phase.card().map(|card| card.id.to_string()) else {
             return Vec::new();
         };
         let store = self.away.as_ref().map(|place| place.store.clone());
@@ -39,9 +71,9 @@ impl State {
     pub(super) fn is_bound(&mut self) -> bool {
         let why = if self.is_working() {
             "the agent works: Esc stops it first"
-        } else if self.shells > 0 {
+        } else if self.shells.running > 0 {
             "your command runs: Esc stops it first"
-        } else if self.opening.is_some() {
+        } else if self.is_opening() {
             "one moment: a session is being opened"
         } else {
             return false;
@@ -52,30 +84,34 @@ impl State {
 
     /// Keeps what is typed for the session that is being opened. Whoever leaves does not wait.
     pub(super) fn keep_early(&mut self, typed: &str) -> Option<Vec<Effect>> {
-        self.opening?;
+        let opening = self.passage.opening_mut()?;
         let quits = Invocation::parse(typed).is_ok_and(|it| it.command.verb == Verb::Quit);
         if quits {
             return Some(self.leave());
         }
-        self.early.push_back(typed.to_owned());
+        opening.early.push_back(typed.to_owned());
         self.say_briefly("it is sent when the session is open");
         Some(Vec::new())
     }
 
     /// Sends what was typed while a session was being opened. Whoever left meanwhile has it kept.
-    fn send_early(&mut self) -> Vec<Effect> {
+    fn send_early(&mut self, mut early: VecDeque<String>) -> Vec<Effect> {
         let mut effects = Vec::new();
-        while self.opening.is_none()
-            && let Some(typed) = self.early.pop_front()
+        while !self.is_opening()
+            && let Some(typed) = early.pop_front()
         {
             let is_words = !typed.starts_with(['!', '/']);
-            match self.leaving {
-                true if is_words => self.held.push_back(typed),
-                true => self.unsent.push(typed),
+            match self.passage.is_leaving() {
+                true if is_words => self.composer.held.push_back(typed),
+                true => self.composer.unsent.push(typed),
                 false => effects.extend(self.submit_text(&typed)),
             }
         }
-        if self.leaving && self.shells == 0 {
+        // One of them opens another session: the rest is for that one.
+        if let Some(opening) = self.passage.opening_mut() {
+            opening.early.extend(early);
+        }
+        if self.passage.is_leaving() && self.shells.running == 0 {
             effects.extend(self.leave());
         }
         effects
@@ -88,23 +124,16 @@ impl State {
         why: &Clean,
         hint: Option<&Clean>,
     ) -> Vec<Effect> {
-        if self.opening.is_none_or(|now| now.number != opening) {
-            return Vec::new();
-        }
-        (self.opening, self.forked) = (None, None);
+        let Some(over) = self.passage.end(opening) else { return Vec::new() };
         self.failed(why, hint);
-        let early: Vec<String> = self.early.drain(..).collect();
-        self.give_back(&early.join("\n\n"));
-        if self.leaving { self.leave() } else { Vec::new() }
+        self.give_back(&Vec::from(over.early).join("\n\n"));
+        if self.passage.is_leaving() { self.leave() } else { Vec::new() }
     }
 
     /// Shows a session that was opened. Only the newest opening counts.
     pub(super) fn opened(&mut self, opened: Opened) -> Vec<Effect> {
-        if self.opening.is_none_or(|now| now.number != opened.opening) {
-            return Vec::new();
-        }
-        self.opening = None;
         let opening = opened.opening;
+        let Some(over) = self.passage.end(opening) else { return Vec::new() };
         let store = |place: &Option<StorePlace>| place.as_ref().map(|place| place.store.clone());
         let moved = store(&opened.place) != store(&self.away);
         self.away.clone_from(&opened.place);
@@ -113,48 +142,45 @@ impl State {
             effects.push(Effect::Enter { opening });
         }
         // Whoever leaves only has their words kept.
-        let resume = opened.resume && !self.leaving;
-        effects.extend(self.show_opened(Opened { resume, ..opened }));
-        effects.extend(self.send_early());
+        let resume = opened.resume && !self.passage.is_leaving();
+        effects.extend(self.show_opened(Opened { resume, ..opened }, over.fork_of));
+        effects.extend(self.send_early(over.early));
         effects
     }
 
-    fn show_opened(&mut self, opened: Opened) -> Vec<Effect> {
-        let is_same = self.seen == opened.seq;
+    fn show_opened(&mut self, opened: Opened, fork_of: Option<SessionId>) -> Vec<Effect> {
+        let is_same = self.phase.seen() == opened.seq;
         let mut effects = self.let_go();
         self.helpers.clear();
         let Opened { card, events, more, seq, .. } = &opened;
-        let before = self.session.take();
         let whose = if card.is_flow { Whose::Flow } else { Whose::Agent };
-        let is_open = before.as_ref().is_some_and(|open| open.id == card.id);
+        let is_open = self.is_open(&card.id);
         if !is_open {
-            self.session = before;
             self.end_visit();
             self.choose_anew();
             self.recall(events);
         }
         self.transcript = Transcript::of(events, *more, whose);
-        (self.page, self.start, self.session) = (None, None, None);
-        self.queue.clear();
-        self.questions.clear();
-        self.answering.clear();
+        self.page = None;
+        self.composer.queue.clear();
+        self.gates.clear();
         if is_open {
             // It changed: what of it still counts is not printed again.
             self.transcript.skip_printing();
             if !is_same {
                 self.note("the session was changed; Ctrl+T shows what counts now");
             }
-        } else if !std::mem::take(&mut self.carried).is_empty() {
+        } else if !std::mem::take(&mut self.composer.carried).is_empty() {
             self.note("what your own commands wrote before is not told to this session");
         }
-        if let Some(from) = self.forked.take().filter(|from| *from != card.id) {
+        if let Some(from) = fork_of.filter(|from| *from != card.id) {
             self.note(format!("this is another session: {}, a fork of {from}", card.id));
         }
         if *more {
             self.note("earlier messages: Ctrl+T");
         }
-        (self.seen, self.keeps_words, self.sending) = (*seq, false, None);
-        self.tried.clear();
+        let retype = self.phase.close().filter(|_| is_open).and_then(|before| before.retype);
+        self.phase = Phase::Open(Box::new(Open { seen: *seq, retype, ..Open::new(card.clone()) }));
         effects.extend(self.go_on_with(opened));
         effects
     }
@@ -164,7 +190,6 @@ impl State {
     fn go_on_with(&mut self, opened: Opened) -> Vec<Effect> {
         let Opened { card, unheard, resume, rests, stopped, waiting, seq, elsewhere, .. } = opened;
         let (session, status, is_flow) = (card.id.clone(), card.status, card.is_flow);
-        self.session = Some(card);
         if let Some(elsewhere) = elsewhere {
             return self.watch(elsewhere, seq);
         }
@@ -190,7 +215,7 @@ impl State {
 
     /// What was chosen for another session is not meant for the one that is opened.
     fn choose_anew(&mut self) {
-        if self.session.is_some() || std::mem::take(&mut self.began_anew) {
+        if self.phase.start().is_none_or(|start| start.follows_another) {
             self.settings = RunSettings::default();
         }
     }
@@ -205,10 +230,10 @@ impl State {
             }
             match OwnCommand::read(&said) {
                 Some((own, behind)) => {
-                    self.editor.remember(&format!("!{}", own.command));
-                    self.editor.remember(behind);
+                    self.composer.editor.remember(&format!("!{}", own.command));
+                    self.composer.editor.remember(behind);
                 }
-                None => self.editor.remember(&said),
+                None => self.composer.editor.remember(&said),
             }
         }
     }
@@ -216,29 +241,27 @@ impl State {
     /// What is open now is left. What commands of it write is still told to it; words that waited for
     /// them are typed again.
     fn end_visit(&mut self) {
-        if let Some(card) = &self.session
-            && self.shells > 0
+        if let Some(card) = self.phase.card()
+            && self.shells.running > 0
         {
-            self.earlier.insert(self.visit, card.id.clone());
+            self.shells.earlier.insert(self.visit, card.id.clone());
         }
         self.visit.0 += 1;
-        let held: Vec<String> = self.held.drain(..).collect();
+        let held: Vec<String> = self.composer.held.drain(..).collect();
         self.give_back(&held.join("\n\n"));
     }
 
     /// Nothing is open any more. What was chosen for it goes with it.
     pub(super) fn begin_anew(&mut self) {
         self.end_visit();
-        if self.session.take().is_some() {
-            (self.settings, self.began_anew) = (self.given.clone(), true);
+        if self.phase.close().is_some() {
+            self.settings = self.given.clone();
+            self.phase = Phase::Start(Start { follows_another: true, ..Start::default() });
         }
         self.transcript = Transcript::default();
-        self.queue.clear();
-        self.questions.clear();
-        self.answering.clear();
+        self.composer.queue.clear();
+        self.gates.clear();
         self.helpers.clear();
-        self.tried.clear();
-        (self.keeps_words, self.sending, self.retype) = (false, None, None);
     }
 
     /// The next session is begun where the terminal began.
@@ -248,27 +271,31 @@ impl State {
 
     /// Keeps what is open, in case that what is begun instead cannot begin.
     pub(super) fn begin_instead(&mut self) {
-        let before = self.session.clone().map(|session| Before {
-            session,
+        let open = self.phase.open().map(|open| Open {
+            seen: open.seen,
+            keeps_words: open.keeps_words,
+            ..Open::new(open.card.clone())
+        });
+        let before = open.map(|open| Before {
+            open,
             transcript: std::mem::take(&mut self.transcript),
             settings: self.settings.clone(),
             helpers: std::mem::take(&mut self.helpers),
-            seen: self.seen,
-            keeps_words: self.keeps_words,
         });
         self.begin_anew();
-        self.before = before.map(Box::new);
+        if let Some(start) = self.phase.start_mut() {
+            (start.list, start.instead_of) = (None, before.map(Box::new));
+        }
     }
 
     /// It could not begin: what was open before is open again.
     pub(super) fn open_what_was_before(&mut self) {
-        let Some(before) = self.before.take() else { return };
+        let before = self.phase.start_mut().and_then(|start| start.instead_of.take());
+        let Some(before) = before else { return };
         self.end_visit();
-        self.began_anew = false;
-        self.session = Some(before.session);
+        self.phase = Phase::Open(Box::new(before.open));
         self.transcript = before.transcript;
         self.transcript.skip_printing();
         (self.settings, self.helpers) = (before.settings, before.helpers);
-        (self.seen, self.keeps_words) = (before.seen, before.keeps_words);
     }
 }

@@ -7,8 +7,8 @@ use stepwell::SessionId;
 use stepwell::model::{Change, Mode, Scope};
 use stepwell_runtime::command::{Command, MoveCommand, RewindTo, SessionCommand, Verb, slash};
 
-use super::typed;
 use crate::clean::Clean;
+use crate::composer::typed;
 use crate::editor::{Editor, Move};
 use crate::effect::{Effect, PointsFor};
 use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage, TextPage, WAYS, Way};
@@ -49,7 +49,7 @@ impl State {
     }
 
     fn picker_key(&mut self, key: KeyEvent) -> Vec<Effect> {
-        let session_open = self.session.is_some();
+        let session_open = self.phase.is_open();
         let page = self.page_rows();
         let Some(Page::Picker(picker)) = &mut self.page else { return Vec::new() };
         match picker.doing {
@@ -256,13 +256,16 @@ impl State {
         if self.is_bound() {
             return Vec::new();
         }
-        let (Some(Page::Points(page)), Some(card)) = (&self.page, &self.session) else {
+        let (Some(Page::Points(page)), Some(card)) = (&self.page, self.phase.card()) else {
             return Vec::new();
         };
         let Some(point) = page.points.get(page.selected) else { return Vec::new() };
         let (id, to) = (card.id.to_string(), RewindTo::Point(point.seq.to_string()));
         let comes_back = point.kind == "you" && way.scope != Scope::Files;
-        self.retype = comes_back.then(|| point.text.to_string());
+        let retype = comes_back.then(|| point.text.to_string());
+        if let Some(open) = self.phase.open_mut() {
+            open.retype = retype;
+        }
         self.page = None;
         let Way { scope, force } = way;
         self.run_on(id, SessionCommand::Rewind(MoveCommand { to, scope, force, dry_run: false }))
@@ -270,7 +273,7 @@ impl State {
 
     /// A command about the selected point.
     fn at_point(&self, what: impl FnOnce(String) -> SessionCommand) -> Vec<Effect> {
-        let (Some(Page::Points(page)), Some(card)) = (&self.page, &self.session) else {
+        let (Some(Page::Points(page)), Some(card)) = (&self.page, self.phase.card()) else {
             return Vec::new();
         };
         let Some(point) = page.points.get(page.selected) else { return Vec::new() };
@@ -318,7 +321,7 @@ impl State {
         if *content == Content::Transcript
             && *top == 0
             && self.transcript.earlier
-            && let (Some(card), Some(before)) = (&self.session, self.transcript.first())
+            && let (Some(card), Some(before)) = (self.phase.card(), self.transcript.first())
         {
             return vec![Effect::ReadEarlier { session: card.id.clone(), before }];
         }

@@ -7,12 +7,13 @@ use stepwell::SessionId;
 use stepwell::model::{Answer, Grant};
 use stepwell_agent::permission::TypedChoice;
 
-use super::typed;
 use crate::choice::{Choice, Step};
+use crate::composer::typed;
 use crate::draw::shows_all_of_question;
 use crate::effect::Effect;
+use crate::gates::Asked;
 use crate::page::{Content, Page, TextPage};
-use crate::state::{Asked, State};
+use crate::state::State;
 use crate::told::QuestionKind;
 
 /// A key that is pressed sooner was meant for something else: nobody reads as fast.
@@ -35,7 +36,7 @@ const fn is_plain(key: KeyEvent) -> bool {
 impl State {
     /// A key at a question. Absent, it is for the conversation.
     pub(super) fn question_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        let asked = self.questions.first()?;
+        let asked = self.gates.questions.first()?;
         if asked.pattern {
             return self.pattern_key(key);
         }
@@ -49,19 +50,20 @@ impl State {
     /// the arrow keys chose, with nothing typed, allows anything.
     fn approval_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
         self.begin_reply();
-        if self.completion.is_some() {
+        if self.composer.completion.is_some() {
             return None;
         }
-        let asked = self.questions.first_mut()?;
-        let (is_empty, replying) = (self.editor.is_empty(), asked.replying);
+        let asked = self.gates.questions.first_mut()?;
+        let (is_empty, replying) = (self.composer.editor.is_empty(), asked.replying);
         match key.code {
             KeyCode::Down | KeyCode::Right if is_empty => asked.step(Step::Forward),
             KeyCode::Up | KeyCode::Left if is_empty => asked.step(Step::Back),
             KeyCode::Tab if is_empty => self.say_briefly(HOW),
             KeyCode::Tab => {
-                let before = self.aside.take().map(|text| format!("{text}\n\n"));
-                self.aside = Some(before.unwrap_or_default() + self.editor.text());
-                self.editor.clear();
+                let before = self.composer.aside.take().map(|text| format!("{text}\n\n"));
+                self.composer.aside =
+                    Some(before.unwrap_or_default() + self.composer.editor.text());
+                self.composer.editor.clear();
             }
             KeyCode::Enter if is_plain(key) && is_empty => return Some(self.confirm()),
             KeyCode::Enter if is_plain(key) && replying => return self.refuse_in_words(),
@@ -77,8 +79,8 @@ impl State {
 
     /// Text that begins while a question is shown is a reply to it.
     pub(super) fn begin_reply(&mut self) {
-        if self.editor.is_empty()
-            && let Some(asked) = self.questions.first_mut()
+        if self.composer.editor.is_empty()
+            && let Some(asked) = self.gates.questions.first_mut()
         {
             asked.replying = true;
         }
@@ -112,8 +114,8 @@ impl State {
     /// Says no, with what was typed as the reason. Absent, what is typed is something else: a
     /// command, or a line that goes on.
     fn refuse_in_words(&mut self) -> Option<Vec<Effect>> {
-        let typed = self.editor.text().trim().to_owned();
-        let goes_on = self.editor.before_cursor().ends_with('\\');
+        let typed = self.composer.editor.text().trim().to_owned();
+        let goes_on = self.composer.editor.before_cursor().ends_with('\\');
         if goes_on || typed.is_empty() || typed.starts_with(['/', '!']) {
             return None;
         }
@@ -128,7 +130,7 @@ impl State {
             Answer::Text(reason) => Answer::deny(reason),
             refusal => refusal,
         };
-        self.editor.take();
+        self.composer.editor.take();
         Some(self.answer(answer))
     }
 
@@ -182,8 +184,8 @@ impl State {
         if !self.was_shown(shown) {
             return Vec::new();
         }
-        self.editor.set(like.as_str());
-        if let Some(asked) = self.questions.first_mut() {
+        self.composer.editor.set(like.as_str());
+        if let Some(asked) = self.gates.questions.first_mut() {
             asked.pattern = true;
         }
         Vec::new()
@@ -193,15 +195,15 @@ impl State {
     fn pattern_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
         match key.code {
             KeyCode::Esc => {
-                self.questions.first_mut()?.pattern = false;
-                self.editor.clear();
+                self.gates.questions.first_mut()?.pattern = false;
+                self.composer.editor.clear();
                 Some(Vec::new())
             }
             KeyCode::Enter => {
-                let pattern = self.editor.text().trim().to_owned();
+                let pattern = self.composer.editor.text().trim().to_owned();
                 let effects = self.allow_like(&pattern);
                 if !effects.is_empty() {
-                    self.editor.clear();
+                    self.composer.editor.clear();
                 }
                 Some(effects)
             }
@@ -218,15 +220,15 @@ impl State {
             self.say_briefly(format!("{pattern:?} does not fit this call; * stands for anything"));
             return Vec::new();
         };
-        let Some(asked) = self.take_question() else { return Vec::new() };
+        let Some(asked) = self.gates.take_first(self.now) else { return Vec::new() };
         let (session, gate) = (asked.question.session.clone(), asked.question.gate.clone());
-        self.answering.push(Asked { pattern: false, ..asked });
+        self.gates.answering.push(Asked { pattern: false, ..asked });
         vec![Effect::AllowLike { session, gate, rule }]
     }
 
     /// Shows all of the question: what is asked, and what would be done.
     pub(super) fn show_question(&mut self) {
-        let Some(asked) = self.questions.first() else { return };
+        let Some(asked) = self.gates.questions.first() else { return };
         let about = (asked.question.session.clone(), asked.question.gate.clone());
         let question = &asked.question;
         let content = match question.detail.as_ref().is_some_and(crate::diff::is_diff) {
@@ -241,20 +243,23 @@ impl State {
 
     /// Keys at a question that wants words: they are typed as always, and Enter answers.
     fn words_key(&mut self, key: KeyEvent) -> Option<Vec<Effect>> {
-        if key.code != KeyCode::Enter || !is_plain(key) || self.editor.text().starts_with('/') {
+        if key.code != KeyCode::Enter
+            || !is_plain(key)
+            || self.composer.editor.text().starts_with('/')
+        {
             return None;
         }
         // Enter alone gives an answer only to a question that was read.
-        if self.editor.is_empty() && self.is_too_soon() {
+        if self.composer.editor.is_empty() && self.is_too_soon() {
             return Some(Vec::new());
         }
-        let question = &self.questions.first()?.question;
+        let question = &self.gates.questions.first()?.question;
         let default = question.default.as_ref().map(ToString::to_string);
-        let text = match self.editor.text().trim() {
+        let text = match self.composer.editor.text().trim() {
             "" => default?,
             text => text.to_owned(),
         };
-        self.editor.take();
+        self.composer.editor.take();
         Some(self.answer(Answer::Text(text)))
     }
 
@@ -274,7 +279,7 @@ impl State {
         let effects = self.approval_line(line, all);
         // Where nothing is redrawn, a page is written whole.
         if matches!(&self.page, Some(Page::Text(TextPage { about: Some(_), .. })))
-            && let Some(asked) = self.questions.first_mut()
+            && let Some(asked) = self.gates.questions.first_mut()
         {
             asked.read = true;
         }
@@ -311,37 +316,37 @@ impl State {
     }
 
     pub(super) fn answer(&mut self, answer: Answer) -> Vec<Effect> {
-        let Some(asked) = self.take_question() else { return Vec::new() };
+        let Some(asked) = self.gates.take_first(self.now) else { return Vec::new() };
         let (session, gate) = (asked.question.session.clone(), asked.question.gate.clone());
-        self.answering.push(asked);
+        self.gates.answering.push(asked);
         vec![Effect::Answer { session, gate, answer }]
     }
 
     /// Takes a question away that was answered elsewhere. What was being typed for it stays typed,
     /// and is sent to nobody unasked. False, if it was not asked here.
     pub(super) fn take_away(&mut self, session: &SessionId, gate: &str) -> bool {
-        let Some(at) = self.questions.iter().position(|asked| asked.is(session, gate)) else {
+        let Some(at) = self.gates.questions.iter().position(|asked| asked.is(session, gate)) else {
             return false;
         };
-        let asked = self.questions.remove(at);
+        let asked = self.gates.questions.remove(at);
         if at == 0 {
             let words = asked.question.kind == QuestionKind::Words;
             let typed = words || asked.pattern || asked.replying;
-            self.typed_for_question |= typed && !self.editor.is_empty();
-            self.taken_away = Some(self.now);
-            self.next_question();
+            self.gates.typed_for_question |= typed && !self.composer.editor.is_empty();
+            self.gates.taken_away = Some(self.now);
+            self.gates.next_comes_up(self.now);
         }
         true
     }
 
     /// Enter while what is typed was meant for a question that is gone.
     pub(super) fn keep_typed(&mut self, key: KeyEvent) -> bool {
-        if self.editor.is_empty() {
-            self.typed_for_question = false;
+        if self.composer.editor.is_empty() {
+            self.gates.typed_for_question = false;
         }
-        let keeps = self.typed_for_question && key.code == KeyCode::Enter;
+        let keeps = self.gates.typed_for_question && key.code == KeyCode::Enter;
         if keeps {
-            self.typed_for_question = false;
+            self.gates.typed_for_question = false;
             self.say_briefly("not sent: the question was answered elsewhere; Enter again sends it");
         }
         keeps
@@ -349,7 +354,7 @@ impl State {
 
     /// A line that was meant for a question which somebody else answered.
     pub(super) fn keep_line(&mut self, line: &str) -> bool {
-        let Some(taken) = self.taken_away.take() else { return false };
+        let Some(taken) = self.gates.taken_away.take() else { return false };
         let too_soon = self.asked().is_some() && self.now.saturating_sub(taken) < TOO_SOON;
         let is_answer = self.asked().is_none() && !matches!(Answer::read(line), Answer::Text(_));
         if too_soon || is_answer {
@@ -358,32 +363,8 @@ impl State {
         too_soon || is_answer
     }
 
-    /// Takes the first question away. The next one comes up only now.
-    fn take_question(&mut self) -> Option<Asked> {
-        let asked = (!self.questions.is_empty()).then(|| self.questions.remove(0));
-        self.next_question();
-        asked
-    }
-
-    /// The first question is another: whoever pressed a key just now did not mean it.
-    pub(super) fn next_question(&mut self) {
-        if let Some(next) = self.questions.first_mut() {
-            next.since = self.now;
-        }
-    }
-
-    /// An answer was not taken. A question that still waits is asked again.
-    pub(super) fn not_answered(&mut self, session: &SessionId, gate: &str, still_waits: bool) {
-        if let Some(at) = self.answering.iter().position(|asked| asked.is(session, gate)) {
-            let asked = self.answering.remove(at);
-            if still_waits {
-                self.questions.insert(0, Asked { choice: None, ..asked });
-            }
-        }
-    }
-
     pub(super) fn later(&mut self) -> Vec<Effect> {
-        self.take_question();
+        self.gates.take_first(self.now);
         self.note("left for later: it waits for an answer, here or elsewhere");
         // Whoever only watches leaves the question to others.
         if self.is_watching() { Vec::new() } else { vec![Effect::Pause] }

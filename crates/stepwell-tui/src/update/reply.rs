@@ -8,8 +8,9 @@ use crate::clean::Clean;
 use crate::completion::{Completion, Wanted, wanted};
 use crate::effect::{Effect, OtherAgents, Outcome, Ran, Reply, Visit};
 use crate::page::{ChoicePage, Choosing, Content, Doing, Page, PointsPage};
+use crate::phase::StartList;
 use crate::session::{Reach, SessionRow};
-use crate::state::{Detach, StartList, State};
+use crate::state::{Detach, State};
 use crate::transcript::Block;
 
 /// An answer in words, and what it is about.
@@ -26,8 +27,9 @@ impl State {
     pub(super) fn reply(&mut self, reply: Reply) -> Vec<Effect> {
         match reply {
             Reply::Start(rows) => {
-                if self.session.is_none() && !self.is_working() && self.opening.is_none() {
-                    self.start = Some(StartList { rows, selected: None });
+                let is_idle = !self.is_working() && !self.is_opening();
+                if let Some(start) = self.phase.start_mut().filter(|_| is_idle) {
+                    start.list = Some(StartList { rows, selected: None });
                 }
             }
             Reply::Opened(opened) => return self.opened(*opened),
@@ -41,8 +43,8 @@ impl State {
             },
             Reply::Card(card) => {
                 // One that was left meanwhile is not open again.
-                if self.is_open(&card.id) {
-                    self.session = Some(*card);
+                if let Some(open) = self.phase.card_mut().filter(|open| open.id == card.id) {
+                    *open = *card;
                 }
             }
             Reply::Changed(session) => return self.changed(&session),
@@ -84,8 +86,8 @@ impl State {
                 self.open_page(Page::Points(page));
             }
             Reply::Files(files) => {
-                if let Wanted::Files { from, .. } = wanted(&self.editor) {
-                    self.completion = Completion::files(from, &files);
+                if let Wanted::Files { from, .. } = wanted(&self.composer.editor) {
+                    self.composer.completion = Completion::files(from, &files);
                 }
             }
             Reply::Models(items) => self.choose_among(Choosing::Model, items),
@@ -93,7 +95,7 @@ impl State {
             Reply::Helpers { session, helpers } => return self.helpers_read(&session, helpers),
             Reply::Ran(ran) => return self.ran(*ran),
             Reply::Imported { session, visit } => {
-                return self.open_made(session.as_str(), visit);
+                return self.open_made(session.as_str(), visit, None);
             }
             Reply::Detached => {
                 self.detach = Detach::Done;
@@ -106,9 +108,9 @@ impl State {
             Reply::ShellDone { command, output, failed, visit } => {
                 return self.shell_done(&command, &output, failed.as_ref(), visit);
             }
-            Reply::Edited(text) => self.editor.set(text.trim_end()),
+            Reply::Edited(text) => self.composer.editor.set(text.trim_end()),
             Reply::NotAnswered { session, gate, why, again } => {
-                self.not_answered(&session, &gate, again);
+                self.gates.ask_again(&session, &gate, again);
                 self.trouble(&why, None);
             }
             Reply::Failed { why, hint } => self.failed(&why, hint.as_ref()),
@@ -174,7 +176,8 @@ impl State {
             self.changing = None;
         }
         let is_open = moved.as_ref().is_some_and(|session| self.is_open(session));
-        let retype = if is_open { self.retype.take() } else { None };
+        let open = self.phase.open_mut().filter(|_| is_open);
+        let retype = open.and_then(|open| open.retype.take());
         match outcome {
             Outcome::Failed { why, hint } => {
                 let hint = if moved.is_some() { hint.map(for_rewind) } else { hint };
@@ -186,8 +189,8 @@ impl State {
                 let said = format!("{text}{notes}");
                 self.say_briefly(said.lines().next().unwrap_or("done"));
                 // What was said there is typed again, to be said otherwise.
-                if let Some(text) = retype.filter(|_| self.editor.is_empty()) {
-                    self.editor.set(&text);
+                if let Some(text) = retype.filter(|_| self.composer.editor.is_empty()) {
+                    self.composer.editor.set(&text);
                 }
                 if is_open { self.open_anew() } else { Vec::new() }
             }
@@ -208,9 +211,7 @@ impl State {
                 Vec::new()
             }
             Answer::Forked(forked) => {
-                let effects = self.open_made(forked.id.as_str(), visit);
-                self.forked = self.opening.is_some().then(|| forked.parent.clone());
-                effects
+                self.open_made(forked.id.as_str(), visit, Some(forked.parent.clone()))
             }
             Answer::Label(_) | Answer::Tags(_) | Answer::Pin(_) if is_picking => self.list_anew(),
             Answer::Restored(_) => {
@@ -237,23 +238,8 @@ impl State {
             lines if lines <= SHORT => self.transcript.push(Block::Output(Clean::new(said))),
             _ => self.open_text(title, Content::Plain(text.clone())),
         }
-        let card = self.session.as_ref();
+        let card = self.phase.card();
         card.map_or_else(Vec::new, |card| vec![Effect::ReadCard(card.id.clone())])
-    }
-
-    /// Opens a session that was made, unless something else is done here by now.
-    fn open_made(&mut self, session: &str, visit: Visit) -> Vec<Effect> {
-        let is_free = !self.is_working() && self.shells == 0 && self.opening.is_none();
-        match is_free && visit == self.visit {
-            true => {
-                let store = self.away.as_ref().map(|place| place.store.clone());
-                self.open_session(session.to_owned(), store, false)
-            }
-            false => {
-                self.note(format!("{session} is there; /resume {session} opens it"));
-                Vec::new()
-            }
-        }
     }
 
     fn was_deleted(&mut self, session: &SessionId) -> Vec<Effect> {
@@ -270,7 +256,9 @@ impl State {
         if self.is_open(session) {
             self.begin_anew();
             effects.extend(self.go_home());
-            self.start.get_or_insert_default();
+            if let Some(start) = self.phase.start_mut() {
+                start.list.get_or_insert_default();
+            }
         }
         effects.extend(self.list_anew());
         effects
@@ -279,21 +267,19 @@ impl State {
     /// Words were not said: they are typed again.
     fn not_said(&mut self, text: &str, why: &Clean, hint: Option<&Clean>) {
         self.failed(why, hint);
-        let shown = Clean::new(text);
-        if let Some(at) = self.queue.iter().position(|said| *said == shown) {
-            self.queue.remove(at);
+        if self.composer.unqueue(text) {
             self.give_back(text);
         }
     }
 
     pub(super) fn is_open(&self, session: &SessionId) -> bool {
-        self.session.as_ref().is_some_and(|card| card.id == *session)
+        self.phase.card().is_some_and(|card| card.id == *session)
     }
 
     /// Lists sessions again wherever they are listed: what is listed has changed.
     fn list_anew(&mut self) -> Vec<Effect> {
         let mut effects = self.find();
-        effects.extend(self.start.is_some().then_some(Effect::ListStart));
+        effects.extend(self.start_list().map(|_| Effect::ListStart));
         effects
     }
 }

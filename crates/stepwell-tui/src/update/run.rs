@@ -7,8 +7,9 @@ use super::watch::left_open;
 use crate::clean::Clean;
 use crate::effect::{Effect, Visit};
 use crate::helper::Helper;
+use crate::phase::{Open, Phase};
 use crate::session::SessionCard;
-use crate::state::{Asked, Detach, State, Work};
+use crate::state::{Detach, State, Work};
 use crate::told::{Ended, Told};
 use crate::transcript::Block;
 
@@ -20,7 +21,9 @@ impl State {
         match told {
             Told::Began(session) => {
                 self.name(&session);
-                (self.sending, self.before) = (None, None);
+                if let Some(open) = self.phase.open_mut() {
+                    open.sending = None;
+                }
                 if let Work::Working { began, .. } = &mut self.work {
                     *began = true;
                 }
@@ -34,7 +37,9 @@ impl State {
                 }
                 self.record_lane(&event);
                 self.transcript.record(&event);
-                self.seen = self.seen.max(event.seq);
+                if let Some(open) = self.phase.open_mut() {
+                    open.seen = open.seen.max(event.seq);
+                }
                 if changes_card(&event.event) {
                     return self.read_card();
                 }
@@ -51,20 +56,17 @@ impl State {
             // What is watched was not counted from its beginning.
             Told::Step { .. } if self.is_watching() => return self.read_card(),
             Told::Step { cost, context } => {
-                if let Some(card) = &mut self.session {
+                if let Some(card) = self.phase.card_mut() {
                     card.cost = cost;
                     card.context = context.or(card.context);
                 }
             }
             Told::Asked(question) => {
-                let known = |asked: &Asked| asked.is(&question.session, &question.gate);
-                if !self.questions.iter().any(known) {
-                    self.questions.push(Asked::new(*question, self.now));
-                }
+                self.gates.ask(*question, self.now);
             }
             Told::Answered { session, gate, answer, who, at } => {
                 // What was answered here was taken away then.
-                self.answering.retain(|asked| !asked.is(&session, &gate));
+                self.gates.settle(&session, &gate);
                 if self.take_away(&session, &gate) {
                     self.note(format!("Answered by {who} at {at} elsewhere: {answer}"));
                 }
@@ -83,13 +85,13 @@ impl State {
     }
 
     fn read_card(&self) -> Vec<Effect> {
-        self.session.iter().map(|card| Effect::ReadCard(card.id.clone())).collect()
+        self.phase.card().into_iter().map(|card| Effect::ReadCard(card.id.clone())).collect()
     }
 
     /// What the agents of a flow elsewhere say is known by its log alone: kept for whoever watches
     /// one of them.
     fn record_lane(&mut self, event: &Recorded) {
-        let is_flow = self.session.as_ref().is_some_and(|card| card.is_flow);
+        let is_flow = self.phase.card().is_some_and(|card| card.is_flow);
         if let Event::Message(message) = &event.event
             && is_flow
             && self.is_watching()
@@ -102,13 +104,13 @@ impl State {
 
     /// The session has a name from now on; what else it is, is read.
     fn name(&mut self, session: &SessionId) {
-        if self.session.as_ref().is_some_and(|card| card.id == *session) {
+        if self.phase.card().is_some_and(|card| card.id == *session) {
             return;
         }
         let model = self.settings.model.as_deref().map(Clean::line);
-        self.session = Some(SessionCard {
+        let card = SessionCard {
             id: session.clone(),
-            title: Clean::line(self.queue.first().map_or("", Clean::as_str)),
+            title: Clean::line(self.composer.queue.first().map_or("", Clean::as_str)),
             status: Status::Running,
             model: model.unwrap_or_else(|| self.default_model().clone()),
             mode: None,
@@ -118,17 +120,18 @@ impl State {
             context: None,
             is_flow: self.transcript.is_of_flow(),
             is_guided: false,
-        });
+        };
+        self.phase = Phase::Open(Box::new(Open::new(card)));
     }
 
     /// Something said is in the conversation now. What is recorded may be redacted, so the order
     /// decides if no text is the same.
     fn take_from_queue(&mut self, text: &str) {
         let text = Clean::new(text);
-        let same = self.queue.iter().position(|said| *said == text);
+        let same = self.composer.queue.iter().position(|said| *said == text);
         // Where others speak too, only the same text is mine.
-        if same.is_some() || (!self.queue.is_empty() && !self.is_watching()) {
-            self.queue.remove(same.unwrap_or(0));
+        if same.is_some() || (!self.composer.queue.is_empty() && !self.is_watching()) {
+            self.composer.queue.remove(same.unwrap_or(0));
         }
     }
 
@@ -181,21 +184,21 @@ impl State {
         // What a runner elsewhere asked is on record, and waits for an answer also when it is gone.
         let stays_open = was_elsewhere && ended.status != Status::Success;
         if !stays_open {
-            self.questions.clear();
+            self.gates.questions.clear();
         }
         // What goes on in the background is not cut off.
         let waits = matches!(ended.status, Status::Paused)
-            || !self.questions.is_empty()
+            || !self.gates.questions.is_empty()
             || self.detach == Detach::Asked;
         self.transcript.end_open_calls(left_open(u64::from(waits)));
-        self.answering.clear();
+        self.gates.answering.clear();
         self.end_helpers();
         self.tell_end(ended, stopped, was_elsewhere);
-        let sending = self.sending.take().filter(|_| never_began);
-        let Some(card) = &mut self.session else {
+        let sending = self.phase.open_mut().and_then(|open| open.sending.take());
+        let Some(card) = self.phase.card_mut() else {
             // It never began: what was said is typed again, so that nothing is lost.
-            let said: Vec<String> = self.queue.drain(..).map(|said| said.to_string()).collect();
-            self.give_back(&said.join("\n\n"));
+            let said = self.composer.take_queue();
+            self.give_back(&said);
             self.detach = Detach::No;
             return Vec::new();
         };
@@ -203,24 +206,28 @@ impl State {
             card.status = ended.status;
         }
         let session = card.id.clone();
-        if let Some(words) = sending {
+        if let Some(words) = sending.filter(|_| never_began) {
             self.take_from_queue(&words);
             self.give_back(&words);
         }
         let mut effects = vec![Effect::ReadCard(session.clone())];
         if ended.status == Status::Failed {
             // Somebody else may run it, and that is why it failed.
-            effects.push(Effect::ReadNew { session: session.clone(), after: self.seen });
+            effects.push(Effect::ReadNew { session: session.clone(), after: self.phase.seen() });
         }
         if never_began {
             // What was said meanwhile is on record, and waits for the next run.
-            (self.keeps_words, self.detach) = (!self.queue.is_empty(), Detach::No);
+            let keeps_words = !self.composer.queue.is_empty();
+            if let Some(open) = self.phase.open_mut() {
+                open.keeps_words = keeps_words;
+            }
+            self.detach = Detach::No;
             return effects;
         }
         if self.detach == Detach::Asked {
             return self.go_on_in_background(&session, ended.status);
         }
-        if !self.queue.is_empty() && ended.status == Status::Success {
+        if !self.composer.queue.is_empty() && ended.status == Status::Success {
             effects.extend(self.hear_queue(session));
         }
         effects
@@ -229,14 +236,15 @@ impl State {
     /// What was said as the turn ended is answered in the next one. What that one does not hear is
     /// not on record: it is typed again.
     fn hear_queue(&mut self, session: SessionId) -> Vec<Effect> {
-        if self.tried == self.queue {
-            let said: Vec<String> = self.queue.drain(..).map(|said| said.to_string()).collect();
-            self.tried.clear();
+        let Some(open) = self.phase.open_mut() else { return Vec::new() };
+        if open.tried == self.composer.queue {
+            open.tried.clear();
+            let said = self.composer.take_queue();
             self.note("this was not heard, and is typed again");
-            self.give_back(&said.join("\n\n"));
+            self.give_back(&said);
             return Vec::new();
         }
-        self.tried.clone_from(&self.queue);
+        open.tried.clone_from(&self.composer.queue);
         self.begin_work();
         vec![Effect::Resume { session, say: None, settings: self.settings.clone() }]
     }
@@ -266,7 +274,7 @@ impl State {
 
     /// The run stopped here. What it was at goes on elsewhere; what is done is done.
     fn go_on_in_background(&mut self, session: &SessionId, status: Status) -> Vec<Effect> {
-        if status == Status::Success && self.queue.is_empty() {
+        if status == Status::Success && self.composer.queue.is_empty() {
             return self.leave();
         }
         vec![Effect::GoOnDetached(session.clone())]
@@ -288,7 +296,7 @@ impl State {
         failed: Option<&Clean>,
         visit: Visit,
     ) -> Vec<Effect> {
-        self.shells = self.shells.saturating_sub(1);
+        self.shells.running = self.shells.running.saturating_sub(1);
         let own = OwnCommand {
             command: command.to_owned(),
             output: output.as_str().to_owned(),
@@ -298,7 +306,7 @@ impl State {
             true => self.show_own(own.told(), output, failed),
             false => self.tell_earlier(&own, visit),
         };
-        effects.extend(match self.leaving && self.shells == 0 {
+        effects.extend(match self.passage.is_leaving() && self.shells.running == 0 {
             true => self.leave(),
             false => self.send_held(),
         });
@@ -307,9 +315,9 @@ impl State {
 
     /// A command of a session that was left is done: that session is told.
     fn tell_earlier(&mut self, own: &OwnCommand, visit: Visit) -> Vec<Effect> {
-        let session = self.earlier.get(&visit).cloned();
-        if self.shells == 0 {
-            self.earlier.clear();
+        let session = self.shells.earlier.get(&visit).cloned();
+        if self.shells.running == 0 {
+            self.shells.earlier.clear();
         }
         let command = &own.command;
         match session {
@@ -329,15 +337,16 @@ impl State {
         if let Some(failed) = failed {
             self.transcript.push(Block::Trouble(failed.clone()));
         }
-        match &self.session {
-            Some(card) if !card.is_flow => {
-                self.keeps_words = !self.is_busy();
-                vec![Effect::Say { session: card.id.clone(), text }]
+        let is_idle = !self.is_busy();
+        match self.phase.open_mut() {
+            Some(open) if !open.card.is_flow => {
+                open.keeps_words = is_idle;
+                vec![Effect::Say { session: open.card.id.clone(), text }]
             }
             Some(_) => Vec::new(),
             None if self.is_working() => vec![Effect::SayFirst(text)],
             None => {
-                self.carried.push(text);
+                self.composer.carried.push(text);
                 Vec::new()
             }
         }
@@ -346,14 +355,11 @@ impl State {
     /// Sends what was typed while a command of the user's ran, in that order.
     fn send_held(&mut self) -> Vec<Effect> {
         let mut effects = Vec::new();
-        while self.shells == 0
-            && !self.leaving
-            && let Some(typed) = self.held.pop_front()
+        while self.shells.running == 0
+            && !self.passage.is_leaving()
+            && let Some(typed) = self.composer.held.pop_front()
         {
-            let shown = Clean::new(&typed);
-            if let Some(at) = self.queue.iter().position(|said| *said == shown) {
-                self.queue.remove(at);
-            }
+            self.composer.unqueue(&typed);
             effects.extend(self.say_or_run(&typed));
         }
         effects

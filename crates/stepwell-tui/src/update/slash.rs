@@ -54,8 +54,8 @@ impl State {
             Verb::Detach => return self.detach(),
             Verb::Copy => return self.copy(arguments),
             Verb::Thinking => {
-                self.thinking = !self.thinking;
-                let now = if self.thinking { "shown" } else { "hidden" };
+                self.view.thinking = !self.view.thinking;
+                let now = if self.view.thinking { "shown" } else { "hidden" };
                 self.say_briefly(format!("thinking is {now}"));
             }
             Verb::Continue => return self.go_on(),
@@ -105,7 +105,7 @@ impl State {
     }
 
     fn stop_elsewhere(&mut self) -> Vec<Effect> {
-        let Some(card) = &self.session else { return Vec::new() };
+        let Some(card) = self.phase.card() else { return Vec::new() };
         let session = card.id.clone();
         self.say_briefly("it was asked to stop");
         vec![Effect::StopElsewhere(session)]
@@ -113,7 +113,7 @@ impl State {
 
     /// Shows who works for the session, or did: what is not known here is read.
     fn show_helpers(&mut self) -> Vec<Effect> {
-        match &self.session {
+        match self.phase.card() {
             Some(card) if self.helpers.is_empty() => {
                 vec![Effect::ListHelpers(card.id.clone())]
             }
@@ -186,7 +186,7 @@ impl State {
             Work::Watching { .. } => "; more than before counts from the next turn on",
         };
         self.say_briefly(format!("the session may cost ${most}{when}"));
-        let session = self.session.as_ref().map(|card| card.id.clone());
+        let session = self.phase.card().map(|card| card.id.clone());
         match session.is_some() || self.is_working() {
             true => vec![Effect::SetBudget { session, most }],
             false => Vec::new(),
@@ -204,7 +204,7 @@ impl State {
     }
 
     fn copy(&mut self, what: &str) -> Vec<Effect> {
-        let text = match (what, &self.session) {
+        let text = match (what, self.phase.card()) {
             ("id", Some(card)) => Some(card.id.to_string()),
             ("id", None) => None,
             _ => self.transcript.last_answer(),
@@ -272,7 +272,7 @@ impl State {
 
     /// Commands that the runtime carries out.
     fn run_command(&mut self, verb: Verb, typed: &str) -> Vec<Effect> {
-        let open = self.session.as_ref().map(|card| &card.id);
+        let open = self.phase.card().map(|card| &card.id);
         match slash::read(verb, typed, open) {
             Ok(command) => vec![Effect::Run { command, visit: self.visit }],
             Err(why) => {

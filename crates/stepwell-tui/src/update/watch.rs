@@ -3,13 +3,14 @@
 use stepwell::{Event, Recorded, Seq, SessionId, Status};
 
 use crate::effect::{Effect, Elsewhere, Grown};
-use crate::state::{Asked, Detach, State, Work};
+use crate::gates::Asked;
+use crate::state::{Detach, State, Work};
 use crate::told::{Told, ToolOutcome};
 
 impl State {
     /// Watches the session that was opened: somebody else runs it.
     pub(super) fn watch(&mut self, elsewhere: Elsewhere, after: Seq) -> Vec<Effect> {
-        let Some(session) = self.session.as_ref().map(|card| card.id.clone()) else {
+        let Some(session) = self.phase.card().map(|card| card.id.clone()) else {
             return Vec::new();
         };
         let Elsewhere { holder, questions } = elsewhere;
@@ -17,7 +18,7 @@ impl State {
         self.work = Work::Watching { since: self.now, holder };
         let since = self.now;
         let asked = |question| Asked::new(question, since);
-        self.questions = questions.into_iter().map(asked).collect();
+        self.gates.questions = questions.into_iter().map(asked).collect();
         vec![Effect::Watch { session, after }]
     }
 
@@ -33,7 +34,7 @@ impl State {
     /// command changes is read when it is done.
     pub(super) fn changed(&self, session: &SessionId) -> Vec<Effect> {
         match self.is_open(session) && !self.is_in_flux() {
-            true => vec![Effect::ReadNew { session: session.clone(), after: self.seen }],
+            true => vec![Effect::ReadNew { session: session.clone(), after: self.phase.seen() }],
             false => Vec::new(),
         }
     }
@@ -44,7 +45,7 @@ impl State {
         if !self.is_open(&card.id) || self.is_in_flux() {
             return Vec::new();
         }
-        let seen = self.seen;
+        let seen = self.phase.seen();
         let events: Vec<_> = events.into_iter().filter(|event| event.seq > seen).collect();
         let moved = |event: &Recorded| matches!(event.event, Event::Rewound(_) | Event::Undone(_));
         if too_much || events.iter().any(moved) {
@@ -53,14 +54,16 @@ impl State {
         for event in &events {
             self.transcript.record(event);
             if let Event::GateAnswered(given) = &event.event {
-                self.answering.retain(|asked| !asked.is(&card.id, &given.id));
+                self.gates.settle(&card.id, &given.id);
                 self.take_away(&card.id, &given.id);
             }
         }
-        self.seen = seen.max(seq);
-        self.session = Some(card);
+        let seen = seen.max(seq);
+        if let Some(open) = self.phase.open_mut() {
+            (open.seen, open.card) = (seen, card);
+        }
         match elsewhere {
-            Some(elsewhere) => self.watch(elsewhere, self.seen),
+            Some(elsewhere) => self.watch(elsewhere, seen),
             None => {
                 self.transcript.end_open_calls(left_open(waiting));
                 Vec::new()
@@ -71,8 +74,8 @@ impl State {
     /// Is the open session about to be read anyway, by the run, a command or an opening? A run that
     /// goes to the background is not watched from here.
     fn is_in_flux(&self) -> bool {
-        let is_changed = self.session.as_ref().map(|card| &card.id) == self.changing.as_ref();
-        self.is_busy() || is_changed || self.opening.is_some() || self.detach != Detach::No
+        let is_changed = self.phase.card().map(|card| &card.id) == self.changing.as_ref();
+        self.is_busy() || is_changed || self.is_opening() || self.detach != Detach::No
     }
 
     /// Watches no longer.
@@ -92,7 +95,7 @@ impl State {
             status,
             Status::Interrupted | Status::Partial | Status::Paused | Status::Failed
         );
-        let how = match (goes_on, self.questions.is_empty()) {
+        let how = match (goes_on, self.gates.questions.is_empty()) {
             (false, _) => "",
             (true, true) => "; /continue goes on here",
             (true, false) => "; its question waits, and after your answer /continue goes on here",
@@ -102,11 +105,11 @@ impl State {
 
     /// Goes on with the session where it stopped.
     pub(super) fn go_on(&mut self) -> Vec<Effect> {
-        let why_not = match &self.session {
+        let why_not = match self.phase.card() {
             None => "no session is open yet",
             Some(_) if self.is_working() => "it works already",
             Some(_) if self.is_watching() => "it runs elsewhere",
-            Some(_) if self.opening.is_some() => "one moment: the session is being opened",
+            Some(_) if self.is_opening() => "one moment: the session is being opened",
             Some(card) if self.changing.as_ref() == Some(&card.id) => {
                 "one moment: the session is being changed"
             }

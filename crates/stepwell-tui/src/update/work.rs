@@ -58,7 +58,7 @@ impl State {
         if !goal.is_empty() {
             return self.start_work(goal, wanted);
         }
-        match &self.session {
+        match self.phase.card() {
             Some(card) if card.is_guided => self.go_to_phase(wanted),
             Some(card) if card.phase.is_some() && !card.is_flow => {
                 let (session, visit) = (card.id.to_string(), self.visit);
@@ -78,7 +78,7 @@ impl State {
         }
         let mut effects = self.let_go();
         self.begin_instead();
-        (self.start, self.transcript) = (None, Transcript::new(Whose::Flow));
+        self.transcript = Transcript::new(Whose::Flow);
         self.note(format!("guided work: {goal}"));
         self.begin_work();
         let (goal, settings) = (goal.to_owned(), self.settings.clone());
@@ -99,7 +99,7 @@ impl State {
         };
         let mut effects = self.let_go();
         self.begin_instead();
-        (self.start, self.transcript) = (None, Transcript::new(Whose::Flow));
+        self.transcript = Transcript::new(Whose::Flow);
         self.note(format!("flow: {spec}"));
         self.begin_work();
         let (variables, settings) = (words.collect(), self.settings.clone());
@@ -112,7 +112,7 @@ impl State {
         if !self.is_busy() {
             return self.go_on();
         }
-        let at = self.session.as_ref().and_then(|card| card.phase.clone());
+        let at = self.phase.card().and_then(|card| card.phase.clone());
         let at = at.as_ref().map_or("", |phase| phase.as_str());
         let asks = self.asked().is_some_and(|asked| asked.question.kind == QuestionKind::Words);
         let answer = match (at, wanted) {

@@ -96,11 +96,11 @@ fn always_says_for_what_and_a_pattern_is_offered() {
         assert!(shown.contains(label), "{label}: {screen}");
     }
     assert!(stage.choose("Always allow calls").is_empty());
-    assert_eq!(stage.state.editor.text(), "cargo test*");
+    assert_eq!(stage.state.composer.editor.text(), "cargo test*");
     let rule = Rule::parse("run_command(cargo test*)");
     let like = vec![Effect::AllowLike { session: id("s-one"), gate: "g1".into(), rule }];
     assert_eq!(stage.key("enter"), like);
-    assert!(stage.state.asked().is_none() && stage.state.editor.is_empty());
+    assert!(stage.state.asked().is_none() && stage.state.composer.editor.is_empty());
     // A pattern that does not fit what is asked allows nothing, and it can be thought better of.
     let mut stage = asked(runs("cargo test --all"));
     stage.choose("Always allow calls");

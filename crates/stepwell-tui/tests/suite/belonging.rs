@@ -67,7 +67,7 @@ fn no_other_session_is_opened_while_a_command_of_ones_own_runs() {
         stage.send("words for the first");
         assert!(stage.send(line).is_empty(), "{line}");
         assert!(stage.screen().contains("your command runs"), "{}", stage.screen());
-        assert!(stage.state.session.is_some());
+        assert!(stage.state.session().is_some());
         let effects = stage.reply(own_done("make", Clean::new("out"), None));
         let told = said("s-one", "I ran `make`:\n\n```\nout\n```");
         assert_eq!(effects[..2], [told, said("s-one", "words for the first")], "{line}");
@@ -87,10 +87,14 @@ fn what_a_command_of_ones_own_wrote_is_told_to_the_session_that_it_was_run_in() 
     stage.send("words for the first");
     // The session goes away meanwhile, and another one is begun.
     stage.reply(deleted("s-one"));
-    assert_eq!(stage.state.editor.text(), "words for the first", "what waited is typed again");
+    assert_eq!(
+        stage.state.composer.editor.text(),
+        "words for the first",
+        "what waited is typed again"
+    );
     let effects = stage.reply(own_done("make", Clean::new("out"), None));
     assert_eq!(effects, [said("s-one", "I ran `make`:\n\n```\nout\n```")]);
-    stage.state.editor.clear();
+    stage.state.composer.editor.clear();
     assert_eq!(stage.send("go"), start("go"), "the next one is not told");
 }
 
@@ -123,7 +127,7 @@ fn an_answer_to_an_opening_that_is_not_awaited_changes_nothing() {
     (late.card.id, late.opening) = (id("s-two"), 1);
     assert!(stage.input(Input::Reply(Reply::Opened(Box::new(late)))).is_empty());
     assert!(stage.state.is_working());
-    assert_eq!(stage.state.session.as_ref().map(|card| card.id.clone()), Some(id("s-one")));
+    assert_eq!(stage.state.session().map(|card| card.id.clone()), Some(id("s-one")));
 }
 
 #[test]
@@ -134,9 +138,9 @@ fn words_for_a_session_that_cannot_be_opened_are_typed_again() {
     stage.send("hello");
     let why = Clean::new("no session is called nope");
     stage.reply(Reply::NotOpened { opening: 1, why, hint: None });
-    assert_eq!(stage.state.editor.text(), "hello");
+    assert_eq!(stage.state.composer.editor.text(), "hello");
     assert!(stage.printed().contains("no session is called nope"));
-    assert!(stage.state.opening.is_none());
+    assert!(!stage.state.is_opening());
 }
 
 #[test]
@@ -198,7 +202,7 @@ fn what_comes_late_of_a_session_that_was_left_is_not_taken_for_the_next_ones() {
     let mut stage = Stage::open();
     stage.send("/new");
     stage.reply(Reply::Card(Box::new(card(Status::Success))));
-    assert!(stage.state.session.is_none(), "it is not open again");
+    assert!(stage.state.session().is_none(), "it is not open again");
     stage.reply(Reply::Model { name: "local/x".into(), visit: Visit(1) });
     stage.reply(Reply::Agent { name: "plan".into(), visit: Visit(1) });
     assert_eq!(stage.state.settings, RunSettings::default());
@@ -249,9 +253,9 @@ fn words_of_a_run_that_cannot_begin_are_typed_again_and_wait_nowhere() {
     assert_eq!(stage.send("important words"), [resume(Some("important words"))]);
     stage.type_text("more");
     stage.told(failed("openai: it needs a key"));
-    assert_eq!(stage.state.editor.text(), "important words\n\nmore");
-    assert!(stage.state.queue.is_empty());
-    stage.state.editor.clear();
+    assert_eq!(stage.state.composer.editor.text(), "important words\n\nmore");
+    assert!(stage.state.composer.queue.is_empty());
+    stage.state.composer.editor.clear();
     stage.send("next words");
     stage.told(Told::Began(id("s-one")));
     stage.record(Message::user("next words"));
@@ -276,7 +280,7 @@ fn words_that_a_run_does_not_hear_do_not_begin_one_for_ever() {
     stage.told(Told::Began(id("s-one")));
     assert_eq!(stage.end(Status::Success), [Effect::ReadCard(id("s-one"))]);
     assert!(!stage.state.is_working());
-    assert_eq!(stage.state.editor.text(), "and tests");
+    assert_eq!(stage.state.composer.editor.text(), "and tests");
 }
 
 #[test]
@@ -287,8 +291,8 @@ fn words_that_could_not_be_said_are_typed_again() {
     stage.send("and tests");
     let (text, why) = ("and tests".to_owned(), Clean::new("the disk is full"));
     stage.reply(Reply::NotSaid { text, why, hint: None });
-    assert_eq!(stage.state.editor.text(), "and tests");
-    assert_eq!(stage.state.queue, [Clean::new("go")]);
+    assert_eq!(stage.state.composer.editor.text(), "and tests");
+    assert_eq!(stage.state.composer.queue, [Clean::new("go")]);
 }
 
 #[test]
@@ -296,7 +300,7 @@ fn a_flow_that_cannot_begin_leaves_the_open_session_open() {
     for line in ["/flow nosuch.yaml", "/discuss a goal"] {
         let mut stage = Stage::open();
         stage.send(line);
-        assert!(stage.state.is_working() && stage.state.session.is_none());
+        assert!(stage.state.is_working() && stage.state.session().is_none());
         stage.told(failed("nosuch.yaml: no such file"));
         assert!(stage.printed().contains("no such file"), "{line}");
         assert_eq!(stage.send("go on"), [resume(Some("go on"))], "{line}");
@@ -343,7 +347,7 @@ fn what_was_said_before_is_recalled_when_a_session_is_opened_again() {
     stage.reply(Reply::Opened(Box::new(again)));
     for text in ["and now?", "!git status", "tidy up"] {
         stage.key("up");
-        assert_eq!(stage.state.editor.text(), text);
+        assert_eq!(stage.state.composer.editor.text(), text);
     }
 }
 

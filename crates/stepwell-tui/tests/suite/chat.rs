@@ -206,9 +206,9 @@ fn words_while_it_works_are_queued_and_leave_the_queue_when_they_are_on_record()
     stage.record(Message::user("go"));
     let say = Effect::Say { session: id("s-one"), text: "and tests".into() };
     assert_eq!(stage.send("and tests"), [say]);
-    assert_eq!(stage.state.queue, [Clean::new("and tests")]);
+    assert_eq!(stage.state.composer.queue, [Clean::new("and tests")]);
     stage.record(Message::user("and tests"));
-    assert!(stage.state.queue.is_empty());
+    assert!(stage.state.composer.queue.is_empty());
 }
 
 #[test]
@@ -293,7 +293,7 @@ fn a_run_that_cannot_begin_gives_the_words_back() {
     let why = Clean::new("no model is set");
     let hint = Some(Clean::new("set model.name"));
     stage.told(Told::Ended(Ended { status: Status::Failed, why, hint }));
-    assert_eq!(stage.state.editor.text(), "one");
+    assert_eq!(stage.state.composer.editor.text(), "one");
     assert_eq!(stage.printed(), "✗ no model is set\n· hint: set model.name");
     assert!(!stage.state.is_working());
 }
@@ -319,9 +319,9 @@ fn ctrl_c_cancels_what_is_nearest_and_twice_leaves() {
     let mut stage = Stage::open();
     stage.type_text("draft");
     assert!(stage.key("ctrl+c").is_empty());
-    assert_eq!(stage.state.editor.text(), "");
+    assert_eq!(stage.state.composer.editor.text(), "");
     stage.key("up");
-    assert_eq!(stage.state.editor.text(), "draft", "what was cancelled can be had again");
+    assert_eq!(stage.state.composer.editor.text(), "draft", "what was cancelled can be had again");
     stage.wait(5).key("ctrl+c");
     stage.send("go");
     assert_eq!(stage.wait(5).key("ctrl+c"), [Effect::Interrupt]);
@@ -335,7 +335,7 @@ fn ctrl_d_leaves_only_if_nothing_is_typed() {
     stage.type_text("ab");
     stage.key("home");
     assert!(stage.key("ctrl+d").is_empty());
-    assert_eq!(stage.state.editor.text(), "b");
+    assert_eq!(stage.state.composer.editor.text(), "b");
     stage.key("delete");
     assert_eq!(stage.key("ctrl+d"), [Effect::Leave]);
 }
@@ -375,12 +375,12 @@ fn every_editing_key_edits() {
         (&["up", "down"], "one two"),
     ] {
         let mut stage = Stage::open();
-        stage.state.editor.remember("before");
+        stage.state.composer.editor.remember("before");
         stage.type_text("one two");
         for key in keys {
             assert!(stage.key(key).is_empty(), "{keys:?}");
         }
-        assert_eq!(stage.state.editor.text(), text, "{keys:?}");
+        assert_eq!(stage.state.composer.editor.text(), text, "{keys:?}");
     }
 }
 
@@ -391,7 +391,7 @@ fn other_keys_do_what_help_says() {
     stage.type_text("draft");
     assert_eq!(stage.key("ctrl+g"), [Effect::Edit("draft".into())]);
     stage.reply(Reply::Edited("edited\n".into()));
-    assert_eq!(stage.state.editor.text(), "edited");
+    assert_eq!(stage.state.composer.editor.text(), "edited");
     let find = Effect::Find { search: 1, words: String::new(), reach: Reach::Workspace };
     assert_eq!(stage.key("ctrl+r"), [find]);
     stage.key("esc");
@@ -399,13 +399,13 @@ fn other_keys_do_what_help_says() {
     assert!(matches!(stage.state.page, Some(Page::Text(_))));
     stage.key("ctrl+t");
     assert!(stage.state.page.is_none());
-    stage.state.editor.clear();
+    stage.state.composer.editor.clear();
     stage.key("?");
     assert!(stage.screen().starts_with("help"));
     stage.key("q");
     // Behind words it is a question mark.
     stage.type_text("why?");
-    assert_eq!(stage.state.editor.text(), "why?");
+    assert_eq!(stage.state.composer.editor.text(), "why?");
 }
 
 #[test]
@@ -436,7 +436,7 @@ fn an_at_sign_completes_files() {
     ");
     stage.key("down");
     stage.key("tab");
-    assert_eq!(stage.state.editor.text(), "see @src/map.rs ");
+    assert_eq!(stage.state.composer.editor.text(), "see @src/map.rs ");
 }
 
 #[test]
@@ -509,7 +509,7 @@ fn a_resize_keeps_what_is_typed_and_said() {
     stage.input(Input::Resize { columns: 30, rows: 8 });
     assert!(stage.screen().lines().all(|line| line.chars().count() <= 30));
     stage.key("q");
-    assert_eq!(stage.state.editor.text(), "draft");
+    assert_eq!(stage.state.composer.editor.text(), "draft");
     stage.input(Input::Resize { columns: 1, rows: 1 });
     stage.screen();
 }
@@ -539,7 +539,7 @@ fn a_flow_takes_no_words_and_they_are_not_lost() {
     flow.is_flow = true;
     stage.reply(Reply::Card(Box::new(flow)));
     assert!(stage.send("hello").is_empty());
-    assert_eq!(stage.state.editor.text(), "hello");
+    assert_eq!(stage.state.composer.editor.text(), "hello");
 }
 
 #[test]
@@ -569,7 +569,7 @@ fn nothing_is_said_to_a_session_while_it_is_being_changed() {
     let mut stage = Stage::open();
     stage.send("/undo");
     assert!(stage.send("go").is_empty());
-    assert_eq!(stage.state.editor.text(), "go");
+    assert_eq!(stage.state.composer.editor.text(), "go");
     assert_eq!(stage.reply(moved("s-one")), [open("s-one", false, 2)]);
     // It is read anew first, and what is typed is said then.
     assert!(stage.key("enter").is_empty());

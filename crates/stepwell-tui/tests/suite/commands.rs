@@ -22,11 +22,11 @@ fn a_slash_offers_commands_and_enter_takes_the_selected_one() {
     anthropic/sonnet · confirm-sensitive · $0.12 ($0.88 left)
     ");
     stage.key("enter");
-    assert!(stage.state.thinking);
+    assert!(stage.state.view.thinking);
     stage.type_text("/re");
     stage.key("down");
     stage.key("tab");
-    assert_eq!(stage.state.editor.text(), "/rename ");
+    assert_eq!(stage.state.composer.editor.text(), "/rename ");
     stage.type_text("x");
     let named = SessionCommand::Label(Change::Set("x".to_owned()));
     assert_eq!(stage.key("enter"), [of("s-one", named)]);
@@ -52,7 +52,7 @@ fn every_command_does_something_or_says_why_not() {
             let said =
                 !effects.is_empty() || stage.screen() != before || !stage.printed().is_empty();
             assert!(said, "/{}{with} is silent", command.name);
-            assert_eq!(stage.state.editor.text(), "");
+            assert_eq!(stage.state.composer.editor.text(), "");
         }
     }
 }
@@ -95,7 +95,7 @@ fn help_about_a_command_that_there_is_none_of_names_the_nearest() {
     assert!(stage.state.page.is_none());
     stage.send("/help /new");
     assert!(stage.printed().contains("/new [TASK]"));
-    assert!(stage.state.session.is_some(), "help about a command does not run it");
+    assert!(stage.state.session().is_some(), "help about a command does not run it");
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn of_other_offers_the_first_is_selected() {
     stage.key("down");
     stage.type_text("mo");
     stage.key("tab");
-    assert_eq!(stage.state.editor.text(), "/model ");
+    assert_eq!(stage.state.composer.editor.text(), "/model ");
 }
 
 #[test]

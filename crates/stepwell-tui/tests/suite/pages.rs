@@ -301,14 +301,14 @@ fn what_was_said_there_is_typed_again() {
     stage.key("enter");
     stage.key("enter");
     // Not before it was taken back, and not if that is refused.
-    assert_eq!(stage.state.editor.text(), "");
+    assert_eq!(stage.state.composer.editor.text(), "");
     let mut refused = points(PointsFor::Rewind);
     refused.key("enter");
     refused.key("enter");
     refused.reply(not_moved("s-one", "f.txt was changed", None));
-    assert_eq!(refused.state.editor.text(), "");
+    assert_eq!(refused.state.composer.editor.text(), "");
     assert_eq!(stage.reply(moved("s-one")), [open("s-one", false, 2)]);
-    assert_eq!(stage.state.editor.text(), "now the tests");
+    assert_eq!(stage.state.composer.editor.text(), "now the tests");
 }
 
 #[test]

@@ -50,7 +50,7 @@ fn a_sentence_typed_at_a_question_never_allows_it() {
     {
         let mut stage = asked();
         assert!(stage.type_text(sentence).is_empty(), "{sentence}");
-        assert_eq!(stage.state.editor.text(), sentence);
+        assert_eq!(stage.state.composer.editor.text(), sentence);
         assert_eq!(stage.key("enter"), answer("g1", Answer::deny(sentence)));
     }
     // Nor does a lone word that allows it where lines are typed.
@@ -141,7 +141,7 @@ fn text_that_was_typed_before_a_question_came_is_a_message_and_no_answer() {
         stage.told(Told::Asked(Box::new(question("g1"))));
         stage.wait(2);
         assert!(stage.type_text("ey any").is_empty());
-        assert_eq!(stage.state.editor.text(), "maybey any");
+        assert_eq!(stage.state.composer.editor.text(), "maybey any");
         assert!(stage.screen().contains("Enter sends these words as a message"));
         stage
     };
@@ -154,9 +154,9 @@ fn text_that_was_typed_before_a_question_came_is_a_message_and_no_answer() {
     stage.key("tab");
     stage.key("tab");
     assert!(stage.key("enter").is_empty());
-    assert!(stage.state.editor.is_empty());
+    assert!(stage.state.composer.editor.is_empty());
     assert_eq!(stage.choose("Allow once"), answer("g1", Answer::ALLOW_ONCE));
-    assert_eq!(stage.state.editor.text(), "maybey any");
+    assert_eq!(stage.state.composer.editor.text(), "maybey any");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn the_reason_for_a_no_is_not_sent_to_the_model_when_the_question_was_answered_e
     stage.told(answered("g1"));
     stage.type_text("ky");
     assert!(stage.key("enter").is_empty());
-    assert_eq!(stage.state.editor.text(), "too risky");
+    assert_eq!(stage.state.composer.editor.text(), "too risky");
     assert!(stage.screen().contains("not sent"), "{}", stage.screen());
     // Whoever wants to say it, says it.
     let said = Effect::Say { session: id("s-one"), text: "too risky".into() };
@@ -222,7 +222,7 @@ fn words_that_are_typed_for_a_question_do_not_answer_the_next_one() {
     stage.told(words("g2"));
     stage.told(answered("g1"));
     assert!(stage.key("enter").is_empty());
-    assert_eq!(stage.state.editor.text(), "not yet");
+    assert_eq!(stage.state.composer.editor.text(), "not yet");
     // Nor does Enter alone give the default of a question that just came up.
     let mut stage = Stage::open();
     stage.send("go");
@@ -361,7 +361,7 @@ fn the_beginning_of_a_question_is_seen_on_every_screen_whatever_else_there_is() 
     for rows in 4..30 {
         let mut stage = asked_to_run(&command, (40, rows));
         for word in ["one", "two", "three", "four"] {
-            stage.state.queue.push(Clean::new(word));
+            stage.state.composer.queue.push(Clean::new(word));
         }
         stage.input(Input::Paste("some\nlines\nthat\nare\ntyped\nmeanwhile".into()));
         let screen = stage.screen();

@@ -78,10 +78,10 @@ impl Stage {
     /// An answer. A session that is opened was asked for.
     pub(crate) fn reply(&mut self, mut reply: Reply) -> Vec<Effect> {
         if let Reply::Opened(opened) = &mut reply {
-            if self.state.opening.is_none() {
+            if !self.state.is_opening() {
                 self.state.open_session(opened.card.id.to_string(), None, opened.resume);
             }
-            opened.opening = self.state.opening.map_or(0, |opening| opening.number);
+            opened.opening = self.state.passage.opening().map_or(0, |opening| opening.number);
         }
         self.input(Input::Reply(reply))
     }

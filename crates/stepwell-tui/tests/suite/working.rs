@@ -26,7 +26,7 @@ fn a_goal_begins_guided_work_at_the_phase_that_was_named() {
     ] {
         let mut stage = Stage::open();
         assert_eq!(stage.send(line), work("add a health check", unasked), "{line}");
-        assert!(stage.state.is_working() && stage.state.session.is_none());
+        assert!(stage.state.is_working() && stage.state.session().is_none());
         assert!(stage.send("/plan something else").is_empty(), "one at a time");
     }
 }
