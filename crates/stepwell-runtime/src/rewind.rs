@@ -76,7 +76,7 @@ impl Runtime {
         let (head, redactor) = (well.info(session)?.head, Redactor::new([]));
         let root = match asked.scope.moves_files() {
             true => files::root(&head, self)?,
-            false => Root::new(std::path::PathBuf::new()),
+            false => Root::new(PathBuf::new()),
         };
         let whose = files::Recorders::of(&well, session)?;
         let site = files::site(&root, &redactor, &whose, self);
