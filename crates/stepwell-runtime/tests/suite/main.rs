@@ -10,6 +10,7 @@ mod live;
 mod meant;
 mod notify;
 mod runs;
+mod slash;
 mod subagent_gates;
 mod talk;
 mod test_env;
