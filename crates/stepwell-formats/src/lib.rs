@@ -56,12 +56,16 @@ mod error;
 mod find;
 mod frameworks;
 mod gaia;
+mod gemini_content;
 mod goose;
 mod intake;
+mod journal;
 mod json;
 mod m31a;
 mod original;
 mod page;
+mod pi;
+mod qwen;
 mod read;
 mod registry;
 mod snapshot;
@@ -111,6 +115,8 @@ static FORMATS: &[&Entry] = &[
     &claude::FORMAT,
     &codex::FORMAT,
     &goose::FORMAT,
+    &qwen::FORMAT,
+    &pi::FORMAT,
     &architect::FORMAT,
     &m31a::FORMAT,
     &gaia::FORMAT,

@@ -64,6 +64,8 @@ pub fn agent_name(format: Format) -> Option<&'static str> {
     match format.as_str() {
         "claude-code" => Some("claude"),
         "codex" => Some("codex"),
+        "pi" => Some("pi"),
+        "qwen" => Some("qwen"),
         "strands-sdk" => Some("strands"),
         _ => None,
     }

@@ -3,7 +3,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::said::hash;
-use super::tree::AsItIs;
+use crate::journal::tree::AsItIs;
 
 /// How many calls are remembered. The lines of one answer stand close together; so many
 /// calls later none of them comes any more.

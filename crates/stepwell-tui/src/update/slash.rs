@@ -343,7 +343,7 @@ pub(crate) fn command_line(
                 "claude" | "claude-code" => "claude",
                 "codex" => "codex",
                 "strands" => "strands",
-                _ => return Err("with whom? /with claude, codex or strands"),
+                _ => return Err("with whom? /with claude, codex, qwen, pi or strands"),
             };
             (of_session("resume", &["--with", agent])?, Purpose::Show("with"))
         }
