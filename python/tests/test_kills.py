@@ -94,7 +94,7 @@ def test_a_graph_is_told_who_holds_its_session(folder: Path) -> None:
         with (
             stepwell.open(folder) as other,
             other.hold("langgraph.held"),
-            pytest.raises(stepwell.BusyError, match="held by process"),
+            pytest.raises(stepwell.BusyError, match="in use by process"),
         ):
             graph(StepwellSaver(well)).invoke({"messages": [("user", "two")]}, config)
 
@@ -108,7 +108,7 @@ def test_a_hold_does_not_lock_out_its_own_holder(folder: Path) -> None:
         with well.hold("langgraph.held"):
             state = graph(StepwellSaver(well)).invoke({"messages": [("user", "two")]}, config)
             assert len(state["messages"]) == 6
-            with pytest.raises(stepwell.BusyError, match="held by process"):
+            with pytest.raises(stepwell.BusyError, match="in use by process"):
                 graph(StepwellSaver(other)).invoke({"messages": [("user", "no")]}, config)
             StepwellSaver(well).prune(["held"])
         graph(StepwellSaver(other)).invoke({"messages": [("user", "three")]}, config)

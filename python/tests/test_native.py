@@ -99,7 +99,7 @@ def test_who_holds_a_session_is_told_to_others(folder: Path) -> None:
         session = one.create("t")
         with one.hold(session.id) as held:
             held.append(Message.user("mine"))
-            with pytest.raises(TimeoutError, match=f"held by process {os.getpid()}"):
+            with pytest.raises(TimeoutError, match=f"in use by process {os.getpid()}"):
                 other.session(session.id).append(Message.user("not mine"))
         other.session(session.id).append(Message.user("now mine"))
         assert [it.text for it in session.messages()] == ["mine", "now mine"]

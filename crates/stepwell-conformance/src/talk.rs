@@ -96,7 +96,7 @@ fn a_word_is_taken_in_once_and_in_order<F: Fixture>(w: &mut Harness<F>) {
     let second = w.tell("a", said("2")).unwrap().last;
     w.add(&lease, Message::user("1").taking_in(first));
     let again = refused(w, &lease, Message::user("1").taking_in(first));
-    assert!(again.contains("taken in before"), "{again}");
+    assert!(again.contains("already delivered"), "{again}");
     w.add(&lease, Message::user("2").taking_in(second));
     w.reopen();
     refused(w, &lease, Message::user("2").taking_in(second));

@@ -11,7 +11,7 @@ claims! { $ text = text_claims for Fixture:
     all_words_must_occur_in_any_order,
     words_of_different_events_do_not_add_up,
     quoted_words_stand_together,
-    a_star_asks_for_the_beginning_of_a_word,
+    a_star_matches_the_start_of_a_word,
     the_last_word_may_be_only_begun,
     whole_words_fill_an_answer_first,
     case_does_not_matter,
@@ -66,7 +66,7 @@ fn quoted_words_stand_together<F: Fixture>(w: &mut Harness<F>) {
     assert_eq!(find(w, &texts, "\"deep sto*\""), [0, 2]);
 }
 
-fn a_star_asks_for_the_beginning_of_a_word<F: Fixture>(w: &mut Harness<F>) {
+fn a_star_matches_the_start_of_a_word<F: Fixture>(w: &mut Harness<F>) {
     let texts = ["stepping", "steps", "misstep", "ste"];
     assert_eq!(find(w, &texts, "step*"), [0, 1]);
     assert_eq!(find(w, &texts, "STEP*"), [0, 1]);

@@ -1,8 +1,7 @@
-//! A run that is cut off and goes on: `cargo run --example interrupted`.
+//! A run that is interrupted and resumed: `cargo run --example interrupted`.
 //!
-//! The example starts itself a second time as the "agent", which dies by its own hand
-//! in the middle of a tool call. What it had recorded is there; what it had not
-//! finished is said to be unknown.
+//! The example starts itself a second time as the "agent", which kills itself in the middle of a
+//! tool call. Its recorded events are still there, and the unfinished call reads as unknown.
 #![expect(clippy::print_stdout, reason = "an example shows its result")]
 
 use std::path::Path;
@@ -26,12 +25,12 @@ fn main() -> Anything<()> {
     let agent = Command::new(std::env::current_exe()?).arg("agent").arg(&folder).status()?;
     println!("  agent: {agent}\n");
 
-    println!("Whoever looks sees where it stands:");
+    println!("Its session is listed as interrupted:");
     let well = Stepwell::open(&folder)?;
     list(&well)?;
 
     let id = well.find("@last")?;
-    println!("\nIt is taken up again. The model is shown a whole conversation:");
+    println!("\nIt is resumed. The model's view is a valid conversation:");
     let session = well.resume(&id)?;
     for shown in session.view(&Lane::main())?.messages {
         let parts: Vec<String> = shown.message.parts.iter().map(line).collect();
@@ -54,17 +53,13 @@ fn main() -> Anything<()> {
         println!("  {} #{} {}: {}", hit.session, hit.seq, hit.kind, hit.snippet.text());
     }
     let verdict = well.store().maintain().verify(&id)?;
-    println!(
-        "\nIts log is as it was written: {} events, sound: {}",
-        verdict.intact,
-        verdict.is_sound()
-    );
+    println!("\nIts log verifies: {} events, undamaged: {}", verdict.intact, verdict.is_sound());
     drop(well);
     std::fs::remove_dir_all(workspace)?;
     Ok(())
 }
 
-/// The agent: two steps, then a tool call that it does not survive.
+/// The agent: one step, then a tool call during which it dies.
 fn agent(folder: &Path) -> Anything<()> {
     let well = Stepwell::open(folder)?;
     let session = well
@@ -82,7 +77,7 @@ fn agent(folder: &Path) -> Anything<()> {
         .calling("call_2", "run_command", r#"{"cmd":"make"}"#)
         .spending(usage, Some("0.0011".parse()?));
     session.append(answer)?;
-    // No destructor runs, as after kill -9.
+    // Runs no destructor, like kill -9.
     std::process::abort()
 }
 

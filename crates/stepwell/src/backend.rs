@@ -1,10 +1,8 @@
-//! What another store is built of: the rows that it keeps, and the logic that says what
-//! they mean.
+//! What a store backend is built from: the rows that it keeps, and the shared logic over them.
 //!
-//! A store implements [`Rows`] within one of its transactions and hands that to the
-//! functions of [`mod@write`], [`read`] and [`remove`]. Admission, chains, leases, forks and
-//! verification are then those of every other store. The conformance suite shows whether
-//! it is one.
+//! A store implements [`Rows`] inside one of its transactions and passes that to the functions of
+//! [`mod@write`], [`read`] and [`remove`]. Admission, chains, leases, forks and verification are
+//! then the same as in every other store. The conformance suite tests the result.
 
 pub use crate::log::codec::{Login, OwnRow, Row, Sealed};
 pub use crate::store::Facts;
@@ -13,17 +11,17 @@ pub use crate::store::rows::{
 };
 pub use crate::store::search::{Question, SEARCHABLE_KINDS, Shown, Term, Word, searchable, words};
 
-/// What changed in a whole store.
+/// The store-wide change feed.
 pub mod changes {
     pub use crate::store::changes::{HeldLease, Position, ended, in_order};
 }
 
-/// Creating, appending, leases, scrubbing.
+/// Creating sessions, appending events, leases, scrubbing.
 pub mod write {
     pub use crate::store::write::{acquire, release, renew, scrub, write};
 }
 
-/// Reading through shared prefixes, checking as it goes.
+/// Reading events, also through prefixes that forks share, with every digest checked.
 pub mod read {
     pub use crate::store::read::{
         Reread, find, info, lanes, missing, opened, own_row, place, reread, select, written_by,

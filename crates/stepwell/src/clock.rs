@@ -1,18 +1,18 @@
-//! Time and randomness, as the caller provides them.
+//! Sources of time and randomness, which the caller provides.
 
 use std::fmt::Debug;
 
 use crate::model::{Digest, Time};
 
-/// Tells the time.
+/// A source of time.
 pub trait Clock: Debug + Send + Sync {
-    /// Now.
+    /// The present moment.
     fn now(&self) -> Time;
 }
 
-/// Gives random bytes.
+/// A source of random bytes.
 pub trait Entropy: Debug + Send + Sync {
-    /// 32 bytes that nobody can guess.
+    /// 32 unpredictable bytes.
     fn random(&self) -> [u8; 32];
 }
 
@@ -36,8 +36,8 @@ impl Entropy for SystemEntropy {
     fn random(&self) -> [u8; 32] {
         let mut bytes = [0; 32];
         if getrandom::fill(&mut bytes).is_err() {
-            // The kernel has no randomness to give. What the clock and this
-            // process say is not secret, but an id made of it is still unique.
+            // The kernel has no randomness. The clock and the process id are not secret, but an id
+            // made of them is still unique.
             let facts = format!("{:?} {}", SystemClock.now(), std::process::id());
             bytes = *Digest::of(facts.as_bytes()).as_bytes();
         }

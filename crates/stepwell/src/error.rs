@@ -15,10 +15,10 @@ use crate::model::{
 
 pub use remedy::{Action, GateChoice, Listing, Remedy};
 
-/// The result of everything that can fail here.
+/// The result of every fallible function of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What went wrong, naming the thing and the place.
+/// A failure, with the thing and the place that it concerns.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum Error {
@@ -37,13 +37,13 @@ pub enum Error {
     BadPattern(#[from] BadPattern),
     #[error("{why}")]
     Task { session: SessionId, why: TaskRefused },
-    #[error("{session}: there is no question {question:?}")]
+    #[error("session {session} has no question {question:?}")]
     NoQuestion { session: SessionId, question: String, asked: Vec<String> },
-    #[error("{session} bears the label {label:?} already")]
+    #[error("session {session} already has the label {label:?}")]
     LabelTaken { session: SessionId, label: String },
     #[error("{session} is {phase}; this phase is final")]
     FinalPhase { session: SessionId, phase: Phase },
-    #[error("{session} is run by Stepwell itself, not by an agent of yours")]
+    #[error("session {session} is run by Stepwell, not by an external agent")]
     NotAnAgent { session: SessionId },
     #[error("{session} has the events 1 to {last}, not {seq}")]
     NoEvent { session: SessionId, seq: Seq, last: Seq },
@@ -52,7 +52,7 @@ pub enum Error {
     #[error("unknown phase {name:?}")]
     UnknownPhase { name: String },
     #[error(
-        "a rewind of {session} was cut off at seq {began}, and its files may be half moved; \
+        "a rewind of {session} was interrupted at seq {began}, and its files may be half moved; \
          nothing was done"
     )]
     HalfRewound { session: SessionId, began: Seq, trashed: bool },
@@ -74,20 +74,20 @@ pub enum Error {
     UnexpectedSeq { session: SessionId, expected: Seq, actual: Seq },
     #[error("session {session}: event {seq} was pruned meanwhile")]
     Pruned { session: SessionId, seq: Seq },
-    #[error("session {session}: event id {id} stands for another event, at seq {seq}")]
+    #[error("session {session}: event id {id} already names another event, at seq {seq}")]
     EventIdReused { session: SessionId, id: EventId, seq: Seq },
     #[error("session {0} is in the trash; restore it first")]
     Trashed(SessionId),
 
-    #[error("session {session} is held by {holder} until {expires}")]
+    #[error("session {session} is in use by {holder} until {expires}")]
     Held { session: SessionId, holder: Box<Owner>, expires: Time },
     #[error(
-        "session {session} runs in {holder}, which has not done it yet; the request is on record, \
-         and is done as soon as that process gets to it"
+        "session {session} runs in {holder}, which has not handled the request yet; it is \
+         recorded, and that process will handle it"
     )]
     NotDoneYet { session: SessionId, holder: Box<Owner> },
     #[error(
-        "session {session} is run by {login}: what others ask of it is done only if their \
+        "session {session} is run by {login}, who accepts requests of others only if their \
          configuration has talk.from = \"store\""
     )]
     SomebodyElses { session: SessionId, login: String },
@@ -98,7 +98,7 @@ pub enum Error {
 
     #[error("session {session}: lease epoch {epoch} was lost; {}", now_held(*current))]
     Fenced { session: SessionId, epoch: Epoch, current: Option<Epoch> },
-    #[error("session {session}: only the holder of its lease may record {kind}")]
+    #[error("session {session}: only the runner that holds its lease may record {kind}")]
     NeedsLease { session: SessionId, kind: String },
 
     #[error("session {session} is damaged at seq {seq}: {what}")]
@@ -115,16 +115,16 @@ pub enum Error {
     #[error("{path} is not a Stepwell store: {what}")]
     NotAStore { path: PathBuf, what: String },
     #[error(
-        "{} is a symbolic link to {}: Stepwell writes through no link that lies in a workspace",
+        "{} is a symbolic link to {}: Stepwell does not write through links in a workspace",
         link.display(), target.display()
     )]
     Link { link: PathBuf, target: PathBuf },
     #[error(
-        "{file} has {names} names (hard links): Stepwell writes to no file that another folder shares"
+        "{file} has {names} hard links: Stepwell does not write to a file that other folders share"
     )]
     Shared { file: PathBuf, names: u64 },
     #[error(
-        "store {path} holds the {kind} {name:?}, which Stepwell did not make: it is not opened"
+        "store {path} was not opened: it contains the {kind} {name:?}, which is not Stepwell's"
     )]
     ForeignObject { path: PathBuf, kind: &'static str, name: String },
     #[error("store {path} cannot be used here: {what}")]
@@ -136,13 +136,13 @@ pub enum Error {
     ReadOnly { path: PathBuf },
     #[error("{path}: permission denied while {doing}")]
     Denied { path: PathBuf, doing: &'static str },
-    #[error("no space left for store {path}; nothing of this write was kept")]
+    #[error("no space left for store {path}; this write was not saved")]
     Full { path: PathBuf },
     #[error("{path}: {source} while {doing}")]
     Io { path: PathBuf, doing: &'static str, source: io::Error },
     #[error("store {path}: {what} while {doing}")]
     Database { path: PathBuf, doing: &'static str, what: String },
-    #[error("store {path} failed while saving ({what}) and must be opened anew")]
+    #[error("store {path} failed while saving ({what}) and must be reopened")]
     Broken { path: PathBuf, what: String },
 }
 
@@ -151,37 +151,38 @@ fn list(ids: &[SessionId]) -> String {
 }
 
 fn now_held(current: Option<Epoch>) -> String {
-    current.map_or_else(|| "nobody holds it now".to_owned(), |e| format!("epoch {e} holds it now"))
+    current
+        .map_or_else(|| "no process holds it now".to_owned(), |e| format!("epoch {e} holds it now"))
 }
 
 /// What the caller should do about an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ErrorKind {
-    /// What was asked is wrong; ask differently.
+    /// The request is wrong: change it.
     Invalid,
-    /// The named thing is not there, or the name fits several; name another.
+    /// The named thing does not exist, or the name fits several: name another.
     Absent,
-    /// The state has moved on; read it again, then decide.
+    /// The state has changed since it was read: read it again, then decide.
     Conflict,
-    /// Someone else is at it; try again later.
+    /// Another process is using it: try again later.
     Busy,
-    /// The right to write was lost; stop, or acquire the lease again.
+    /// The right to write was lost: stop, or acquire the lease again.
     Fenced,
-    /// Stored data is broken; verify and repair.
+    /// Stored data is damaged: verify and repair it.
     Damaged,
-    /// This version or place cannot read it; upgrade or move it.
+    /// This version or place cannot read it: upgrade, or move it.
     Incompatible,
-    /// Not allowed here; change permissions, or open for writing.
+    /// Not allowed: change permissions, or open the store for writing.
     Denied,
-    /// The disk is full; make room and ask again.
+    /// The disk is full: make room and try again.
     Full,
     /// The machine failed; nothing was acknowledged.
     Io,
 }
 
 impl Error {
-    /// What the caller should do.
+    /// The class of the error, by which a caller decides what to do.
     #[must_use]
     pub const fn kind(&self) -> ErrorKind {
         match self {
@@ -233,7 +234,7 @@ impl Error {
         }
     }
 
-    /// What would help, the best first. Many errors say all that is known.
+    /// What would help, the best first. Empty if the message already says everything.
     #[must_use]
     pub fn remedies(&self) -> Vec<Remedy> {
         let of = |action, id: &SessionId| vec![Remedy::Session(action, id.clone())];
@@ -271,7 +272,7 @@ impl Error {
     }
 }
 
-/// Why something was refused. What is wrong with an edit of a session says enough.
+/// The text of [`Error::Illegal`]. A refused edit is its own explanation.
 fn refused(kind: &str, why: &str) -> String {
     match kind {
         "edited" => why.to_owned(),
@@ -279,7 +280,7 @@ fn refused(kind: &str, why: &str) -> String {
     }
 }
 
-/// A text that means no point of a session.
+/// A text that names no point of a session.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPoint {
     /// The session has no such event.
@@ -287,9 +288,9 @@ pub enum NoPoint {
     Event {
         /// The session.
         session: SessionId,
-        /// The event that was asked for.
+        /// The seq that was requested.
         seq: u64,
-        /// The last one that there is.
+        /// The session's last event.
         last: Seq,
     },
     /// The session has no such checkpoint.
@@ -297,34 +298,34 @@ pub enum NoPoint {
     Checkpoint {
         /// The session.
         session: SessionId,
-        /// The name.
+        /// The name that was requested.
         name: String,
-        /// The names that there are.
+        /// The names of its checkpoints.
         known: Vec<String>,
     },
-    /// No step back is no point.
-    #[error("-0 is no step back: steps are counted from 1, the last one")]
+    /// `-0` goes back no step.
+    #[error("-0 goes back no step; -1 goes back one")]
     NoStep,
     /// The session has fewer steps.
     #[error("{session} has {}, not {asked}", steps(*has))]
     Steps {
         /// The session.
         session: SessionId,
-        /// How many it has.
+        /// How many steps it has.
         has: usize,
-        /// How many back were asked for.
+        /// How many steps back were requested.
         asked: usize,
     },
-    /// Nothing was done since the user last said something.
-    #[error("{session}: nothing was done since what you said last, at seq {said}")]
+    /// The agent has done nothing since the user's last message.
+    #[error("session {session}: the agent did nothing after your last message, at seq {said}")]
     NothingDone {
         /// The session.
         session: SessionId,
-        /// What was said.
+        /// The user's last message.
         said: Seq,
     },
-    /// Nobody said anything.
-    #[error("{session}: nobody said anything to its agent")]
+    /// The session has no message of a user.
+    #[error("session {session} has no message from a user")]
     NothingSaid {
         /// The session.
         session: SessionId,
@@ -353,11 +354,11 @@ fn steps(n: usize) -> String {
     if n == 1 { "1 step".to_owned() } else { format!("{n} steps") }
 }
 
-/// Why a change of the plan is not sound.
+/// Why a change to the plan is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its variant and its fields mean")]
 pub enum TaskRefused {
-    #[error("there is no task {id:?}; {}", planned(.known))]
+    #[error("unknown task {id:?}; {}", planned(.known))]
     NoTask { id: String, known: Vec<String> },
     #[error("there is a task {0:?} already")]
     Taken(String),
@@ -371,7 +372,7 @@ pub enum TaskRefused {
     TooMany,
     #[error("these tasks would wait for each other: {}", .0.join(" after "))]
     Cycle(Vec<String>),
-    #[error("task {id:?} cannot be {status}: it comes after {}", .after.join(", "))]
+    #[error("task {id:?} cannot be {status}: it waits for {}", .after.join(", "))]
     Waits { id: String, status: TaskStatus, after: Vec<String> },
     #[error("task {0:?} is unrecoverable; plan another one in its place")]
     Final(String),
@@ -379,24 +380,24 @@ pub enum TaskRefused {
 
 fn planned(known: &[String]) -> String {
     match known {
-        [] => "none is planned".to_owned(),
+        [] => "the plan is empty".to_owned(),
         known => format!("expected one of: {}", known.join(", ")),
     }
 }
 
-/// Why a pattern cannot be used.
+/// Why a pattern is refused.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadPattern {
-    /// It is no regular expression.
-    #[error("the pattern is wrong: {0}")]
+    /// It is not a regular expression.
+    #[error("invalid pattern: {0}")]
     Syntax(regex::Error),
-    /// It would erase everything.
-    #[error("the pattern matches everything, even nothing")]
+    /// It matches the empty text, and so would erase everything.
+    #[error("the pattern matches the empty text, so it would erase everything")]
     MatchesNothing,
-    /// A scrub would match its own mark again and again.
+    /// It matches the mark that a scrub leaves, so every scrub would match again.
     #[error("the pattern matches {ERASED}, the mark that replaces erased text")]
     MatchesMark,
-    /// The reason, which is recorded, would repeat what is to be erased.
+    /// The rule is recorded, and would repeat the text that is to be erased.
     #[error("the rule, which is recorded, matches the pattern")]
     MatchesRule,
 }

@@ -1,6 +1,6 @@
 //! Named points at which a crash test can end the process.
 //!
-//! Without the `failpoints` feature, every point is nothing.
+//! Without the `failpoints` feature they compile to nothing.
 
 /// Every point, in the order in which a write passes them.
 #[cfg(feature = "failpoints")]
@@ -23,7 +23,7 @@ pub const FAILPOINTS: &[&str] = &[
 #[cfg(feature = "failpoints")]
 static HOOK: std::sync::OnceLock<fn(&str)> = std::sync::OnceLock::new();
 
-/// Sets what is called at every point, once for the process.
+/// Sets the function that every point calls, once for the process.
 #[cfg(feature = "failpoints")]
 pub fn on_failpoint(hook: fn(&str)) {
     // A second hook would be a mistake in the test; the first one stays.

@@ -1,8 +1,8 @@
 //! Durable sessions for AI agents.
 //!
-//! An agent works for minutes or days, costs money, and dies: Ctrl+C, a timeout, a
-//! spent budget, a crash. A **session** keeps what it did. Each **event** is on disk
-//! before the next one begins, so that a run can be resumed where it stopped.
+//! An agent works for minutes or days, costs money, and stops: Ctrl+C, a timeout, a
+//! spent budget, a crash. A **session** records its work. Each **event** is on disk
+//! before the next one starts, so a run can be resumed where it stopped.
 //!
 //! ```
 //! use stepwell::{Lane, Message, Status, Stepwell, StopReason};
@@ -14,25 +14,25 @@
 //! let session = well.create(well.draft("fix the login").with_agent("build"))?;
 //! let id = session.id().clone();
 //!
-//! // What is appended is durable when the call returns.
+//! // An event is durable when the call returns.
 //! session.append(Message::user("fix the login"))?;
 //!
-//! // A step is a model's turn with the tools that it asked for, recorded together.
+//! // A step is one answer of a model with its tool calls and results, recorded together.
 //! session.step([
 //!     Message::assistant("I look at the code.").calling("call_1", "read_file", r#"{"path":"a.rs"}"#),
 //!     Message::tool_result("call_1", "fn login() { todo!() }"),
 //! ])?;
 //!
-//! // Here the model asks for another tool, and the process dies.
+//! // The model calls another tool, and the process dies.
 //! session.append(Message::assistant("").calling("call_2", "run_command", r#"{"cmd":"make"}"#))?;
 //! drop(session);
 //!
-//! // Whoever looks sees that it was interrupted, and can go on.
+//! // The session reads as interrupted, and can be resumed.
 //! assert_eq!(well.info(&id)?.head.status, Status::Interrupted);
 //! let session = well.resume(&id)?;
 //!
-//! // What a model would be shown is always a valid conversation: the call that was
-//! // cut off is answered, and nobody pretends to know how it went.
+//! // The view of a model is always a valid conversation: the interrupted call has a result,
+//! // which says that its outcome is unknown.
 //! let view = session.view(&Lane::main())?;
 //! assert_eq!(view.messages.last().unwrap().message.results().next().unwrap().text,
 //!            "interrupted, outcome unknown");
@@ -47,38 +47,37 @@
 //!
 //! | for | see |
 //! |---|---|
-//! | opening a store, making and finding sessions | [`Stepwell`] |
+//! | opening a store, creating and finding sessions | [`Stepwell`] |
 //! | writing to one session | [`Session`] |
-//! | what a store promises, and writing another one | [`Store`] |
-//! | what is recorded | [`Event`] |
-//! | how a session stands | [`Head`](crate::log::Head), folded from its events |
-//! | what a model is shown | [`View`] |
-//! | who may write | [`Lease`](crate::store::Lease) |
-//! | what a cleanup takes | [`Policy`](crate::upkeep::Policy), [`Plan`](crate::upkeep::Plan) |
+//! | a store's contract, and how to write another store | [`Store`] |
+//! | the kinds of events | [`Event`] |
+//! | a session's current state | [`Head`](crate::log::Head), folded from its events |
+//! | the messages for a model | [`View`] |
+//! | the right to write | [`Lease`](crate::store::Lease) |
+//! | what a cleanup deletes | [`Policy`](crate::upkeep::Policy), [`Plan`](crate::upkeep::Plan) |
 //! | whether to resume | [`ResumeDecision`](crate::sessions::ResumeDecision) |
-//! | what is planned | [`Tasks`](crate::work::Tasks), [`Work`](crate::work::Work) |
+//! | planned tasks | [`Tasks`](crate::work::Tasks), [`Work`](crate::work::Work) |
 //!
 //! The library is synchronous and touches no network, terminal, home folder or
 //! environment. Time, randomness and the view of other processes come in through
 //! [`Deps`](crate::sessions::Deps).
 //!
-//! # Names that you may know
+//! # Names from other systems
 //!
-//! Stepwell grew out of other systems' session managers. What they call it, and what
-//! it is here:
+//! Other session managers and their counterparts here:
 //!
-//! | there | here |
+//! | elsewhere | here |
 //! |---|---|
 //! | `SessionManager(workspace_root)` | [`Stepwell::open`], or [`Stepwell::discover`] first |
 //! | `SessionManager.save(state)` | [`Session::append`], [`Session::step`]: each step saves itself |
-//! | `SessionManager.load(id)` | [`Stepwell::info`] to look, [`Stepwell::resume`] to go on |
+//! | `SessionManager.load(id)` | [`Stepwell::info`] to look, [`Stepwell::resume`] to continue |
 //! | `SessionManager.list_sessions()` | [`Stepwell::list`]; damaged sessions are listed, not skipped |
 //! | `SessionManager.cleanup(older_than_days)` | [`Stepwell::plan_cleanup`] and [`Stepwell::clean_up`], into the trash |
 //! | `SessionManager.delete(id)` | [`Stepwell::delete`] into the trash, [`Stepwell::purge`] for good |
 //! | `generate_session_id()` | [`Stepwell::new_id`], [`SessionId::generate`] |
 //! | `FileSessionRepository(storage_dir)` | [`Stepwell::open`] |
 //! | `FileSessionRepository.exists(id)` | `Store::exists` |
-//! | `FileSessionRepository.save(state, spec)` | [`Session::append`]; the spec is [`Flow::spec`](crate::model::Flow::spec), kept with the first event |
+//! | `FileSessionRepository.save(state, spec)` | [`Session::append`]; the spec is [`Flow::spec`](crate::model::Flow::spec), in the first event |
 //! | `FileSessionRepository.load(id)` | [`Stepwell::info`], [`Session::keyed_events`] for nodes |
 //! | `FileSessionRepository.delete(id)` | [`Stepwell::delete`], [`Stepwell::purge`] |
 //! | `FileSessionRepository.list_sessions()` | [`Stepwell::list`] |
@@ -103,7 +102,7 @@ pub mod trust;
 pub mod upkeep;
 pub mod work;
 
-// What the first example needs, and what most programs begin with.
+// What the first example needs, and what most programs start with.
 pub use error::{Error, ErrorKind, Remedy, Result};
 pub use log::View;
 pub use model::{

@@ -1,5 +1,5 @@
-//! JSON Schemas: what all of them are made with, and those of the types whose JSON is written by hand.
-//! The other types derive theirs.
+//! JSON Schemas: the settings for all of them, and the schemas of types with hand-written JSON. The
+//! other types derive theirs.
 
 use std::borrow::Cow;
 
@@ -14,8 +14,8 @@ use crate::model::{
     SessionId, SpecHash, Time, Who,
 };
 
-/// What every schema is made with. A number's width in Rust (`uint64`) is left out: JSON Schema knows no such
-/// format, and clients warn about it.
+/// The settings of every schema. They drop the width of Rust's numbers (`uint64`): JSON Schema has
+/// no such format, and clients warn about it.
 #[must_use]
 pub fn settings() -> SchemaSettings {
     SchemaSettings::draft2020_12().with_transform(RecursiveTransform(without_number_format))
@@ -29,7 +29,7 @@ fn without_number_format(schema: &mut Schema) {
     }
 }
 
-/// Describes types that are text in JSON.
+/// Implements `JsonSchema` for types that are text in JSON.
 macro_rules! texts {
     ($($type:ident: $schema:tt,)*) => {
         $(impl JsonSchema for $type {
@@ -48,18 +48,18 @@ texts! {
     SessionId: {
         "type": "string",
         "pattern": "^[A-Za-z0-9_-][A-Za-z0-9._-]{0,127}$",
-        "description": "The name of a session.",
+        "description": "The id of a session.",
     },
     EventId: {
         "type": "string",
         "format": "uuid",
-        "description": "A client's name for an event.",
+        "description": "An event's id, given by the client.",
     },
     Lane: {
         "type": "string",
-        "description": "One agent's conversation inside a session; `main`, unless it is a flow's.",
+        "description": "One agent's conversation inside a session; `main` outside of flows.",
     },
-    NodeId: { "type": "string", "description": "The name of a part of a flow." },
+    NodeId: { "type": "string", "description": "The id of a flow's part." },
     NodeKey: { "type": "string", "description": "The key of a flow's node, such as `step/0`." },
     Time: {
         "type": "string",
@@ -79,7 +79,7 @@ texts! {
     Money: {
         "type": "string",
         "pattern": "^-?[0-9]+(\\.[0-9]+)?$",
-        "description": "US dollars as a decimal text, exact.",
+        "description": "An exact amount of US dollars, as decimal text.",
     },
     Who: { "type": "string", "description": "Who did something, such as `ann@laptop`." },
 }
@@ -103,7 +103,7 @@ impl<T: JsonSchema> JsonSchema for Change<T> {
         format!("ChangeOf{}", T::schema_name()).into()
     }
 
-    /// Absent keeps, `null` clears, a value sets.
+    /// An absent field keeps, `null` clears, a value sets.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         Option::<T>::json_schema(generator)
     }
@@ -114,7 +114,7 @@ impl JsonSchema for Recorded {
         "Event".into()
     }
 
-    /// A kind that is known says how its body looks. Newer kinds and versions may have any.
+    /// Describes the body of each known kind. Newer kinds and versions may have any body.
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let bodies = body_schemas(generator).into_iter().map(|(kind, body)| {
             serde_json::json!({
@@ -137,7 +137,7 @@ impl JsonSchema for Recorded {
                 "seq": {
                     "type": "integer",
                     "minimum": 1,
-                    "description": "Where it stands in the log.",
+                    "description": "The event's number in the log.",
                 },
                 "at": {
                     "type": "string",
@@ -147,18 +147,18 @@ impl JsonSchema for Recorded {
                 "id": {
                     "type": "string",
                     "format": "uuid",
-                    "description": "The client's name for it.",
+                    "description": "The event's id, given by the client.",
                 },
                 "kind": {
                     "type": "string",
                     "examples": kinds,
-                    "description": "What kind of event it is. Newer versions may know more.",
+                    "description": "The kind of event. Newer versions may have more.",
                 },
                 "version": {
                     "type": "integer",
                     "description": "The version of the body's form.",
                 },
-                "body": { "description": "What it says." },
+                "body": { "description": "The event's content." },
             },
             "allOf": bodies,
         })

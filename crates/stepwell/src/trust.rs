@@ -1,9 +1,9 @@
-//! Whose word counts: what a log says was allowed, judged by who allowed it.
+//! Whose word counts: which of a log's permissions hold, judged by who gave them.
 //!
-//! A store can be shared, and a folder can come from someone else. So what widens a user's risk
-//! (a looser mode, a model, "always", an approval) counts only if that user gave it: on this
-//! machine, which [notes](Notes) what its user gives, or under the same login of the store's
-//! server. What makes a run stricter counts from anyone. Pure, but for the notes.
+//! A store can be shared, and a folder can come from someone else. So an event that widens a user's
+//! risk (a looser mode, a model, "always allow", an approval) counts only from that user. It is
+//! theirs if this machine [noted](Notes) it, or if the store's server recorded it under their
+//! login. Events that make a run stricter count from anyone. Everything here but the notes is pure.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,27 +21,27 @@ mod runs;
 pub use notes::{MemoryNotes, Notebook, Notes};
 pub use runs::Runs;
 
-/// Whose answers count.
+/// Whose answers and messages count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AnswersFrom {
-    /// The user's own.
+    /// Only the user's own.
     #[default]
     Own,
-    /// Those of everyone who may write to the store. "Always" of others means "once".
+    /// Those of everyone who may write to the store. Their "always" counts as "once".
     Store,
 }
 
-/// That the user gave what an event says: its place, and the digest of its body.
+/// A note that the user gave an event: its seq, and the digest of its body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Where the event stands.
+    /// The event's seq.
     pub seq: Seq,
-    /// The digest of what it says.
+    /// The digest of its body.
     pub digest: Digest,
 }
 
 impl Note {
-    /// The note on an event, if it is one of those that are judged.
+    /// The note for an event, if events of its kind are judged.
     #[must_use]
     pub fn on(seq: Seq, event: &Event) -> Option<Self> {
         if !is_judged(event) {
@@ -51,43 +51,44 @@ impl Note {
     }
 }
 
-/// The notes on new events of which the first stands at `first`. What was copied was not given.
+/// The notes for new events, the first of which gets the seq `first`. Copied events were not given
+/// here.
 pub(crate) fn given_at(first: Seq, events: &[NewEvent]) -> Vec<Note> {
     let own = (first.get()..).zip(events).filter(|(_, new)| !new.copied);
     own.filter_map(|(seq, new)| Note::on(Seq::new(seq), &new.event)).collect()
 }
 
-/// What this machine's user gave in one session, as it was noted here.
+/// What this machine's user gave in one session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Given {
     notes: BTreeMap<Seq, Digest>,
-    /// What the user was about to give when the log ended with a seq. It counts where a process died
-    /// before it could note where that stands.
+    /// Grants that were announced before they were written, with the log's last seq at that moment.
+    /// They count even if the process died before it could note where they landed.
     announced: BTreeSet<(Seq, Digest)>,
 }
 
-/// How many events after the end of the log something stands at the most that was announced there:
-/// others may write meanwhile. What stands later was not meant.
+/// How far behind an announcement its event may land, since others may write in between. Later
+/// events are not the announced one.
 const SOON: u64 = 64;
 
 impl Given {
-    /// Adds a note. What it says is no longer only announced.
+    /// Adds a note, which settles its announcement.
     pub fn add(&mut self, note: Note) {
         self.announced.retain(|it| !is_announced(it, note.seq, &note.digest));
         self.notes.insert(note.seq, note.digest);
     }
 
-    /// Adds what the user is about to give, in a log that ends with a seq.
+    /// Announces an event that the user is about to append to a log that ends at `end`.
     pub fn announce(&mut self, end: Seq, digest: Digest) {
         self.announced.insert((end, digest));
     }
 
-    /// The notes, in the order of the log.
+    /// The notes, in the log's order.
     pub fn notes(&self) -> impl DoubleEndedIterator<Item = Note> {
         self.notes.iter().map(|(seq, digest)| Note { seq: *seq, digest: *digest })
     }
 
-    /// Is this event noted, as it is?
+    /// Did the user give this event, with exactly this body?
     #[must_use]
     pub fn has(&self, recorded: &Recorded) -> bool {
         let noted = self.notes.get(&recorded.seq);
@@ -102,72 +103,72 @@ impl Given {
     }
 }
 
-/// Is what stands at a seq what was announced?
+/// Is the event at this seq the announced one?
 fn is_announced((end, announced): &(Seq, Digest), seq: Seq, digest: &Digest) -> bool {
     let soon = end.get().saturating_add(SOON);
     announced == digest && *end < seq && seq.get() <= soon
 }
 
-/// Is an event one of those that count only from some?
+/// Does an event of this kind count only from some people?
 const fn is_judged(event: &Event) -> bool {
     matches!(event, Event::Settings(_) | Event::Permission(_) | Event::GateAnswered(_))
 }
 
-/// Something that was allowed by someone whose word does not count.
+/// A permission that does not count, because of who gave it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Disregarded {
-    /// The event.
+    /// The event's seq.
     pub seq: Seq,
-    /// When it was given.
+    /// When it was recorded.
     pub at: Time,
     /// Who gave it.
     pub who: Who,
-    /// What they allowed.
+    /// What it allowed.
     pub what: Allowed,
 }
 
-/// What was allowed.
+/// What a disregarded event allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Allowed {
-    /// That fewer questions are asked.
+    /// A looser mode.
     Mode(Mode),
     /// A model.
     Model(String),
-    /// All calls that a rule fits.
+    /// Every call that fits a rule.
     Always(String),
-    /// What one question was about.
+    /// One question's subject.
     Answer {
         /// The question's id.
         gate: String,
-        /// What was answered.
+        /// The answer.
         answer: Answer,
     },
-    /// That a run works on what they said.
+    /// Work on a message.
     Word(String),
 }
 
 /// How an answer counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// It counts as this answer.
+    /// As this answer.
     As(Answer),
-    /// Not at all: the question has to be asked again.
+    /// Not at all: the question must be asked again.
     AskAgain(Disregarded),
 }
 
-/// Judges what one session's log says was allowed.
+/// Judges which permissions in a session's log count.
 #[derive(Clone, Debug)]
 pub struct Judge {
-    /// The user: their name here, and the login that the store's server knows them by.
+    /// The user: their name here, and their login at the store's server.
     pub me: Who,
     /// What they gave in this session, as this machine noted it.
     pub given: Given,
-    /// Whose answers count.
+    /// Whose answers and messages count.
     pub answers: AnswersFrom,
 }
 
-/// The kinds of events that a judge weighs.
+/// The kinds of events that [`Judge::weigh`] reads.
 pub const JUDGED: [Kind; 4] = [Kind::Settings, Kind::Permission, Kind::Gate, Kind::GateAnswered];
 
 impl Judge {
@@ -177,15 +178,15 @@ impl Judge {
         self.given.has(recorded) || self.is_signed(&recorded.event)
     }
 
-    /// Does the store's server say that the user wrote it? Several people may share a login, so
-    /// their names have to be the same as well.
+    /// Does the store's server say that the user wrote it? Several people can share a login, so
+    /// their names must be equal, too.
     fn is_signed(&self, event: &Event) -> bool {
         let Some(who) = event.who().filter(|_| is_judged(event)) else { return false };
         self.me.login.is_some() && self.me.login == who.login && self.me.user() == who.user()
     }
 
-    /// How an answer counts. One from before all was [revoked](Settings::revokes) is only
-    /// [weighed](Self::weigh).
+    /// How an answer counts. Answers from before a [revocation](Settings::revokes) are judged by
+    /// [`weigh`](Self::weigh) only.
     #[must_use]
     pub fn answer(&self, recorded: &Recorded) -> Option<Counted> {
         let Event::GateAnswered(given) = &recorded.event else { return None };
@@ -193,7 +194,7 @@ impl Judge {
         if self.gave(recorded) || is_denial(&given.id, &answer) {
             return Some(Counted::As(answer));
         }
-        // What was copied here was not given here by anyone.
+        // A copied answer has no login, because no one gave it here.
         let by_member = self.me.login.is_none() || given.who.login.is_some();
         if self.answers == AnswersFrom::Store && by_member {
             return Some(Counted::As(match answer {
@@ -204,9 +205,9 @@ impl Judge {
         Some(Counted::AskAgain(unanswered(recorded, given, &given.who)))
     }
 
-    /// Is what somebody said to the session taken in? On a server the user's own words are, and
-    /// everyone's in the store if the user wants that. Who can write to a folder can write
-    /// anything into its sessions, so there all words are.
+    /// Returns the reason if a queued message is not to be delivered. On a server, only the user's
+    /// own messages are, or everyone's in the store if the user chose that. In a folder, all
+    /// messages are: anyone who can write there can write anything into its sessions.
     #[must_use]
     pub fn hears(&self, recorded: &Recorded) -> Option<Disregarded> {
         let Event::Said(said) = &recorded.event else { return None };
@@ -214,14 +215,14 @@ impl Judge {
         (!self.listens_to(&said.who)).then(|| disregarded(recorded, &said.who, what()))
     }
 
-    /// Does a runner do what somebody asked of the session's work? What is noted there can reach
-    /// the model, as words do, so the same people are listened to.
+    /// Does the runner apply a change of the work that someone requested? Its text can reach the
+    /// model, as messages do, so the same people count.
     #[must_use]
     pub fn obeys(&self, asked: &WorkAsked) -> bool {
         self.listens_to(&asked.who)
     }
 
-    /// Do somebody's words count?
+    /// Do this person's messages count?
     #[must_use]
     pub fn listens_to(&self, who: &Who) -> bool {
         match (&self.me.login, self.answers) {
@@ -231,8 +232,8 @@ impl Judge {
         }
     }
 
-    /// Weighs a session's settings, permissions, questions and answers: all of them, in order,
-    /// also those that a rewind took back. Other events are passed over.
+    /// Weighs a session's settings, permissions, questions and answers. The events must be complete
+    /// and in order, also those before a rewind. Events of other kinds are skipped.
     #[must_use]
     pub fn weigh(&self, events: &[Recorded]) -> Weighed {
         let mut weighed = Weighed::default();
@@ -240,7 +241,7 @@ impl Judge {
             let place = events.partition_point(|event| event.seq < note.seq);
             events.get(place).is_some_and(|event| self.given.has(event))
         };
-        // Where what was noted last is gone, somebody took it out, with who knows what else.
+        // If the newest note's event is gone, someone removed it, perhaps with others.
         if !self.given.notes().next_back().is_none_or(is_last) {
             let nobody =
                 Self { me: Who::default(), given: Given::default(), answers: self.answers };
@@ -271,7 +272,7 @@ impl Judge {
                 }
                 Event::Gate(Gate { id, .. }) => {
                     asked.insert(id, recorded.seq);
-                    // It was asked again.
+                    // The question was asked again.
                     weighed.forget(|it| matches!(it, Allowed::Answer { gate, .. } if gate == id));
                 }
                 Event::GateAnswered(given)
@@ -299,45 +300,44 @@ impl Judge {
     }
 }
 
-/// What counts of what a log says was allowed.
+/// Which permissions of a log count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Weighed {
-    /// What the user chose: each part as they last gave it.
+    /// The user's own settings: the newest of each part.
     pub mine: Settings,
-    /// What others chose since the user did.
+    /// Settings of others that are newer than the user's.
     pub theirs: Settings,
-    /// Permissions, questions and answers that do not count. A question goes with its answer:
-    /// it is asked again.
+    /// Permissions, questions and answers that do not count. A question goes with its answer: it is
+    /// asked again.
     pub ignored: BTreeSet<Seq>,
-    /// Answers of others that allow something once, though they say always.
+    /// Answers of others that count as "once" although they say "always".
     pub once: BTreeSet<Seq>,
-    /// What others allowed, and does not count.
+    /// Permissions of others that do not count.
     pub disregarded: Vec<Disregarded>,
-    /// Whose runs recorded what.
+    /// Who started each run.
     pub runs: Runs,
-    /// Is the log not the one in which the user gave what this machine noted? Then nothing counts.
+    /// Is this not the log in which the user gave what this machine noted? Then nothing counts.
     pub altered: bool,
 }
 
 impl Weighed {
-    /// In which mode the session runs, unless its user names another: the one that they last
-    /// chose, else their `usual` one. Others can make it stricter, and so can what the session's
-    /// metadata said `before` there were settings.
+    /// The session's mode, unless its user names another now: the one they last chose, else their
+    /// `usual` one. Others can make it stricter, and so can `before`: the mode in the metadata of a
+    /// session that has no settings.
     #[must_use]
     pub fn mode(&self, usual: Mode, before: Option<Mode>) -> Mode {
         let chosen = self.mine.mode.unwrap_or_else(|| usual.min(before.unwrap_or(usual)));
         chosen.min(self.theirs.mode.unwrap_or(chosen))
     }
 
-    /// What the whole session may cost, unless its user says otherwise: what they said last.
-    /// Others can only make it less. `recorded` is what its attributes say, which anyone can
-    /// change.
+    /// The session's budget, unless its user names another now: the smallest of theirs, others' and
+    /// the `recorded` one, an attribute that anyone can change.
     #[must_use]
     pub fn budget(&self, recorded: Option<Money>) -> Option<Money> {
         [self.mine.budget, self.theirs.budget, recorded].into_iter().flatten().min()
     }
 
-    /// An event as it counts, if it does.
+    /// An event in the form in which it counts; `None` if it does not.
     #[must_use]
     pub fn counted<'a>(&self, recorded: &'a Recorded) -> Option<Cow<'a, Recorded>> {
         if self.ignored.contains(&recorded.seq) {
@@ -352,7 +352,7 @@ impl Weighed {
         }
     }
 
-    /// The modes and models of others that do not count, given what does.
+    /// The modes and models of others that do not count, besides those that the session uses.
     #[must_use]
     pub fn refused(&self, mode: Mode, model: &str) -> Vec<Disregarded> {
         let looser = |it: &Disregarded| match &it.what {
@@ -363,7 +363,7 @@ impl Weighed {
         self.disregarded.iter().filter(|it| looser(it)).cloned().collect()
     }
 
-    /// Takes in what the user chose.
+    /// Applies the user's own settings.
     fn chosen(&mut self, settings: &Settings) {
         put(&mut self.mine, settings);
         self.forget(|what| match what {
@@ -379,8 +379,8 @@ impl Weighed {
         self.theirs.flow.take_if(|_| flow.is_some());
     }
 
-    /// Takes in what the user chose before all was revoked. What makes nothing riskier stays their
-    /// choice; an agent can bring a looser mode.
+    /// Applies the user's settings from before a revocation. Settings without risk stay theirs. The
+    /// agent and the mode do not: an agent can bring a looser mode.
     fn chosen_before(&mut self, recorded: &Recorded, settings: &Settings) {
         let Settings { agent, mode, who, .. } = settings;
         self.chosen(&Settings { agent: None, mode: None, ..settings.clone() });
@@ -388,7 +388,7 @@ impl Weighed {
         self.set_by_others(recorded, &Settings { agent, mode, who, ..Settings::default() });
     }
 
-    /// Takes in what somebody else chose.
+    /// Applies another person's settings.
     fn set_by_others(&mut self, recorded: &Recorded, settings: &Settings) {
         put(&mut self.theirs, settings);
         let who = &settings.who;
@@ -407,7 +407,7 @@ impl Weighed {
     }
 }
 
-/// Sets what new settings name.
+/// Overwrites the parts that new settings name.
 fn put(settings: &mut Settings, new: &Settings) {
     let Settings { agent, model, mode, budget, flow, revokes: _, who } = new;
     settings.agent = agent.clone().or(settings.agent.take());
@@ -422,7 +422,7 @@ fn disregarded(recorded: &Recorded, who: &Who, what: Allowed) -> Disregarded {
     Disregarded { seq: recorded.seq, at: recorded.at, who: who.clone(), what }
 }
 
-/// An answer that does not count.
+/// An answer as one that does not count.
 fn unanswered(recorded: &Recorded, given: &GateAnswered, who: &Who) -> Disregarded {
     let what = Allowed::Answer { gate: given.id.clone(), answer: given.answer.clone() };
     disregarded(recorded, who, what)
@@ -432,17 +432,16 @@ const fn is_revocation(event: &Event) -> bool {
     matches!(event, Event::Settings(Settings { revokes: true, .. }))
 }
 
-/// What a session begins with in which nothing is to count that was allowed before: a fork that
-/// somebody else made in the user's name. A login that vouches for the user's own events does
-/// not help there, nor do their notes.
+/// The first event of a session in which no earlier permission is to count: a fork that someone
+/// made in another user's name. Neither their login nor their notes can bring one back.
 #[must_use]
 pub fn revocation(who: Who) -> NewEvent {
     let event: Event = Settings { revokes: true, who, ..Settings::default() }.into();
     NewEvent { copied: true, ..event.into() }
 }
 
-/// Does an answer deny something? It makes nothing riskier. A flow's question, which is named
-/// after its node, is answered in words, of which none is just a denial.
+/// Does the answer deny something? A denial makes nothing riskier. A flow's question, which is
+/// named after its node, is answered in free text, never by a mere denial.
 fn is_denial(gate: &str, answer: &Answer) -> bool {
     match answer {
         Answer::Allow { .. } => false,
@@ -451,9 +450,9 @@ fn is_denial(gate: &str, answer: &Answer) -> bool {
     }
 }
 
-/// What a fork begins with, so that it is no looser than its parent is now: how strict the parent
-/// became, and what was forbidden in it, after the event that is shared last. It is said by
-/// nobody whose word would count: it can only make the fork stricter.
+/// The first events of a fork, so that it is not looser than its parent is now: the parent's mode
+/// and prohibitions from after the last shared event. They carry no one's authority, so they can only
+/// make the fork stricter.
 pub(crate) fn carried_over(parent: &[Recorded], at: Seq) -> Vec<NewEvent> {
     let (mut mode, mut carried) = (None, Vec::new());
     for recorded in parent.iter().filter(|event| event.seq > at) {
@@ -467,7 +466,7 @@ pub(crate) fn carried_over(parent: &[Recorded], at: Seq) -> Vec<NewEvent> {
             _ => {}
         }
     }
-    // Otherwise a fork of a fork could lie before what was revoked there.
+    // Otherwise a fork of a fork could reach behind the revocation.
     carried.extend(parent.iter().rfind(|it| it.seq > at && is_revocation(&it.event)).map(|it| {
         let who = it.event.who().map(from_parent).unwrap_or_default();
         Settings { revokes: true, who, ..Settings::default() }.into()

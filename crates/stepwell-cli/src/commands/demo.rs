@@ -40,10 +40,10 @@ answers:
   - text: Now the test.
     calls: [{tool: run_command, arguments: {command: "sleep 600; sh test.sh"}}]
     usage: {input: 1010, output: 38}
-  - text: The test was cut off and nobody knows how it went. I run it again, without the wait.
+  - text: The test was interrupted, so its outcome is unknown. I run it again, without the wait.
     calls: [{tool: run_command, arguments: {command: sh test.sh}}]
     usage: {input: 1102, output: 52}
-  - text: greet.sh now greets whoever is named, and the test passes.
+  - text: greet.sh now greets by name, and the test passes.
     usage: {input: 1176, output: 24}
 "#;
 
@@ -69,16 +69,14 @@ fn play(folder: &Path, app: &mut App) -> Result<Exit> {
     app.out
         .line("An agent works on a small program, and is killed in the middle of a command:\n")?;
     stage.killed(app)?;
-    app.out.line("\nNothing that it did is lost, and whoever looks sees where it stands:\n")?;
+    app.out.line("\nNothing is lost, and the session is listed as interrupted:\n")?;
     stage.act(&["sessions"], app)?;
-    app.out.line(
-        "\nIt is resumed, exactly there. The command whose end nobody saw is not repeated:",
-    )?;
-    app.out.line("the model is told, and decides.\n")?;
+    app.out.line("\nIt is resumed at that point. The interrupted command is not repeated:")?;
+    app.out.line("the model reads that its outcome is unknown, and decides.\n")?;
     stage.act(&["resume"], app)?;
     app.out.line("\nIt is done:\n")?;
     stage.act(&["sessions"], app)?;
-    app.out.line("\nThe log has all of it, in one piece:\n")?;
+    app.out.line("\nThe log has all of it:\n")?;
     stage.act(&["show", "@last", "--events"], app)?;
     app.out.line("\nAnd this is what changed:\n")?;
     stage.difference(app)?;

@@ -93,7 +93,7 @@ fn what_is_kept_beside_a_log_is_not_believed_if_the_log_says_otherwise() {
     server().sql_as(&bob, &sql).unwrap();
     let ran = approve(&ann, &id);
     assert_eq!(ran.code, Some(7), "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains("does not stand under its own name"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("its key does not match its event"), "{}", ran.stderr);
     assert!(!ann.work().join("one.txt").exists());
 }
 

@@ -594,7 +594,7 @@ fn what_another_role_asks_of_the_work_is_done_only_if_the_user_wants_that() {
         // By command he is told, soon, and nothing is called done that is not.
         let his = two.bob(&["checkpoint", &two.id, "bobs"]);
         assert_eq!(his.code == Some(0), wanted, "{from}: {}", his.stderr);
-        let told = his.stderr.contains("what others ask of it is done only if");
+        let told = his.stderr.contains("who accepts requests of others only if");
         assert_eq!(told, !wanted, "{from}: {}", his.stderr);
         let his = two.bob(&["compact", &two.id]);
         assert!(his.stderr.contains("is somebody else's"), "{from}: {}", his.stderr);

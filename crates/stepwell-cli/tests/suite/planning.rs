@@ -257,7 +257,7 @@ fn a_plan_survives_a_kill_and_is_read_after_the_resume() {
     let mut now = env.command(&["tasks", "@last", "add", "meanwhile"]);
     let busy = now.env_remove("STEPWELL_NOW").output().unwrap();
     assert_eq!(busy.status.code(), Some(6));
-    assert!(String::from_utf8_lossy(&busy.stderr).contains("is held by process"));
+    assert!(String::from_utf8_lossy(&busy.stderr).contains("is in use by process"));
     assert_eq!(env.quietly(&["state", "@last", "goal", "win"]).code, Some(0));
     child.kill().unwrap();
     child.wait().unwrap();
@@ -266,7 +266,7 @@ fn a_plan_survives_a_kill_and_is_read_after_the_resume() {
     let log = env.quietly(&["log", "@last", "--kind", "task"]).json();
     assert_eq!(log.len(), 4, "{log:?}");
     let told = env.quietly(&["log", "@last", "--kind", "message"]).stdout;
-    assert!(told.contains("cannot be running: it comes after look"), "{told}");
+    assert!(told.contains("cannot be running: it waits for look"), "{told}");
     assert!(told.contains("look [done] look at a|b (files a.txt)\\nfix [running]"), "{told}");
     assert_snapshot!(env.transcript());
 }

@@ -297,7 +297,7 @@ fn a_run_elsewhere_is_busy_can_be_followed_and_asked_to_stop() {
     let busy = real(&["resume", &id]);
     assert_eq!(busy.status.code(), Some(6));
     let said = String::from_utf8(busy.stderr).unwrap();
-    assert!(said.contains("is held by process") && said.contains("--attach"), "{said}");
+    assert!(said.contains("is in use by process") && said.contains("--attach"), "{said}");
     let mut follower = env.command(&["resume", &id, "--attach"]);
     let mut follower = follower.env_remove("STEPWELL_NOW").stdout(Stdio::piped()).spawn().unwrap();
     let mut followed = BufReader::new(follower.stdout.take().unwrap());

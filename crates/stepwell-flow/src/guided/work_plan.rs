@@ -379,7 +379,7 @@ mod tests {
         let cycle = json!({ "tasks": [task("a", &["b"]), task("b", &["a"])] });
         assert!(refusal(&cycle).contains("would wait for each other"), "{}", refusal(&cycle));
         let absent = json!({ "tasks": [task("a", &["z"])] });
-        assert!(refusal(&absent).contains("there is no task \"z\""), "{}", refusal(&absent));
+        assert!(refusal(&absent).contains("unknown task \"z\""), "{}", refusal(&absent));
         let twice = json!({ "tasks": [task("a", &[]), task("a", &[])] });
         assert!(refusal(&twice).contains("two tasks have the id"), "{}", refusal(&twice));
     }

@@ -99,7 +99,7 @@ fn half_of_a_character_costs_that_half_and_is_told_of() {
 /// A session of a format with a byte that is no UTF-8 on its first line.
 fn broken(format: &str) -> Vec<u8> {
     let word = match format {
-        "claude" | "architect" | "m31a" | "qwen" => "caf",
+        "claude" | "architect" | "m31a" => "caf",
         _ => "/w",
     };
     let mut bytes = saying(format, "caf").into_bytes();

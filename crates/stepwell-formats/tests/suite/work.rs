@@ -39,7 +39,7 @@ fn tasks_of_m31a_are_read() {
 fn a_row_that_does_not_parse_is_reported_with_its_line() {
     for (row, says) in [
         ("| 3 | Test | Warn of nuts|seeds | 1, 2 | pending | - |", "7 cells"),
-        ("| 3 | Test | x | - | finished | - |", "no status of a task"),
+        ("| 3 | Test | x | - | finished | - |", "unknown task status"),
         ("| - | Test | x | - | done | - |", "no name"),
         ("| 1 | Test | x | - | done | - |", "twice"),
         ("| 3 | Test |", "2 cells"),

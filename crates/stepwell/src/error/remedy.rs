@@ -1,106 +1,105 @@
-//! What would help against an error: what the user can do next.
+//! What a user can do about an error.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::model::{Gate, SessionId};
 
-/// What would help against an error. Every error offers these, and each front end has its own words
-/// for them: the command line names commands, an editor its options. The text of [`fmt::Display`]
-/// fits every other.
+/// What a user can do about an error. Each front end words these for itself: the command line as
+/// commands, an editor as options. [`fmt::Display`] is for all others.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Remedy {
-    /// Do this with a session.
+    /// An action on a session.
     Session(Action, SessionId),
-    /// Look at what there is.
+    /// List what exists.
     List(Listing),
-    /// Name one of these instead.
+    /// Choose one of these names.
     Choose(Vec<String>),
-    /// Give more of the session's id.
+    /// Type more of the session's id.
     MoreOfTheId,
     /// Answer one of these questions.
     Answer(Vec<GateChoice>),
-    /// Name a model, such as this one. The variable would hold its key, and is not set yet.
+    /// Choose a model, such as this one.
     Model {
-        /// Its name.
+        /// The model's name.
         name: String,
-        /// The variable.
+        /// The environment variable for its API key, if it is not set yet.
         key: Option<String>,
     },
-    /// Set a variable of the environment.
+    /// Set an environment variable.
     SetVariable(String),
-    /// Set a key of the configuration.
+    /// Set a configuration key.
     SetConfig {
         /// The key.
         key: &'static str,
         /// Its value.
         value: &'static str,
     },
-    /// Give a flow's variables.
+    /// Set a flow's variables.
     GiveVariables(Vec<String>),
-    /// Correct what this names: a file, or a part of the configuration or of a spec.
+    /// Correct this: a file, or a part of the configuration or of a spec.
     Correct(String),
-    /// Limit this run by other means.
+    /// Limit the run in another way.
     LimitRun,
-    /// Choose when to be asked, which makes the session the user's own.
+    /// Choose a mode. The session is then the user's own.
     ChooseMode,
-    /// Begin the flow anew.
+    /// Start the flow again from the beginning.
     BeginFlow,
-    /// Make a store here, or set up the one that is named.
+    /// Create a store here, or set up the named one.
     MakeStore,
     /// Copy the store to another place.
     CopyStore,
     /// Use this store.
     UseStore(PathBuf),
-    /// Continue the session where its files are.
+    /// Resume the session in the folder where its files are.
     ResumeThere {
         /// The session.
         session: SessionId,
-        /// The root of its workspace.
+        /// Its workspace.
         root: PathBuf,
         /// Its store.
         store: PathBuf,
     },
     /// Repair the store.
     Repair,
-    /// Replace what is there.
+    /// Ask for replacement of what exists.
     Replace,
-    /// Name another place.
+    /// Name another folder or file.
     OtherPlace,
-    /// Try again: somebody else is at it.
+    /// Try again later: another process is using it.
     Wait,
-    /// Try again when the cause is removed.
+    /// Remove the cause, then try again.
     Retry,
     /// Install a newer version.
     Upgrade,
 }
 
-/// What a user can do with a session.
+/// An action on a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// Continue it.
+    /// Resume it.
     Resume,
-    /// Say something in it.
+    /// Send it a message.
     Say,
     /// Answer its question.
     Respond,
-    /// Look at it.
+    /// Show it.
     Show,
-    /// Look at its events.
+    /// Show its events.
     ShowEvents,
-    /// Look at its messages.
+    /// Show its messages.
     ShowMessages,
-    /// Look at which files it changed.
+    /// Show which files it changed.
     ShowFiles,
-    /// Look at its tasks.
+    /// Show its tasks.
     ShowTasks,
-    /// Look at its place in an agent's life.
+    /// Show its phase.
     ShowPhase,
-    /// Ask whether its own agent should continue it.
+    /// Ask whether its external agent can resume it.
     AskDriver,
-    /// Watch what is recorded in it.
+    /// Watch its log.
     Follow,
-    /// Watch its run, and answer it.
+    /// Attach to its run.
     Attach,
     /// Stop its run.
     Stop,
@@ -108,11 +107,11 @@ pub enum Action {
     Restore,
     /// Rewind it.
     Rewind,
-    /// Rewind its conversation, without files.
+    /// Rewind the conversation, and leave the files.
     RewindChat,
-    /// Finish the rewind that was cut off.
+    /// Finish a rewind that was interrupted.
     FinishRewind,
-    /// Check what is stored of it.
+    /// Verify its recorded bytes.
     Verify,
     /// Remove its label.
     Unlabel,
@@ -122,7 +121,7 @@ pub enum Action {
     Ask,
     /// Export it.
     Export,
-    /// Hand it to an agent that continues flows.
+    /// Hand it off to an agent that can resume flows.
     HandOver,
 }
 
@@ -131,7 +130,7 @@ pub enum Action {
 pub enum Listing {
     /// Sessions.
     Sessions,
-    /// Questions that wait.
+    /// Open questions.
     Gates,
     /// Worktrees.
     Worktrees,
@@ -143,16 +142,16 @@ pub enum Listing {
     Formats,
     /// Variables of a flow.
     Variables,
-    /// What a spec may say.
+    /// Keys of a spec.
     SpecKeys,
 }
 
-/// A question that waits, and what to type for it.
+/// An open question, and what to type to answer it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GateChoice {
-    /// A part of the session's id, and the question's name.
+    /// The session's id and the question's name.
     pub typed: String,
-    /// What is asked.
+    /// The question's text.
     pub prompt: String,
 }
 
@@ -179,7 +178,7 @@ impl fmt::Display for Remedy {
             Self::Session(action, id) => write!(f, "{} {id}", action.words()),
             Self::List(listing) => write!(f, "list the {}", listing.words()),
             Self::Choose(names) => write!(f, "expected one of: {}", names.join(", ")),
-            Self::MoreOfTheId => f.write_str("give more of the id"),
+            Self::MoreOfTheId => f.write_str("type more of the id"),
             Self::Answer(open) => {
                 let names: Vec<&str> = open.iter().map(|it| it.typed.as_str()).collect();
                 write!(f, "answer one of: {}", names.join(", "))
@@ -194,16 +193,16 @@ impl fmt::Display for Remedy {
             Self::Correct(what) => write!(f, "correct {what}"),
             Self::LimitRun => f.write_str("limit the tokens of this run"),
             Self::ChooseMode => f.write_str("choose a mode"),
-            Self::BeginFlow => f.write_str("begin the flow anew"),
-            Self::MakeStore => f.write_str("set the store up"),
+            Self::BeginFlow => f.write_str("start the flow again"),
+            Self::MakeStore => f.write_str("create the store"),
             Self::CopyStore => f.write_str("copy the store"),
             Self::UseStore(store) => write!(f, "use the store {}", store.display()),
             Self::ResumeThere { session, root, .. } => {
                 write!(f, "resume {session} in {}", root.display())
             }
             Self::Repair => f.write_str("repair the store"),
-            Self::Replace => f.write_str("ask for it to be replaced"),
-            Self::OtherPlace => f.write_str("name another place"),
+            Self::Replace => f.write_str("ask to replace it"),
+            Self::OtherPlace => f.write_str("name another file or folder"),
             Self::Wait => f.write_str("try again later"),
             Self::Retry => f.write_str("remove the cause, then try again"),
             Self::Upgrade => f.write_str("install a newer version"),
@@ -212,11 +211,11 @@ impl fmt::Display for Remedy {
 }
 
 impl Action {
-    /// What it is, before the name of a session.
+    /// The words before the session's id.
     const fn words(self) -> &'static str {
         match self {
             Self::Resume => "resume",
-            Self::Say => "say something in",
+            Self::Say => "send a message to",
             Self::Respond => "answer the question of",
             Self::Show => "show",
             Self::ShowEvents => "show the events of",
@@ -236,7 +235,7 @@ impl Action {
             Self::Checkpoint => "make a checkpoint of",
             Self::Ask => "ask a question in",
             Self::Export => "export",
-            Self::HandOver => "hand over",
+            Self::HandOver => "hand off",
         }
     }
 }
@@ -245,7 +244,7 @@ impl Listing {
     const fn words(self) -> &'static str {
         match self {
             Self::Sessions => "sessions",
-            Self::Gates => "questions that wait",
+            Self::Gates => "open questions",
             Self::Worktrees => "worktrees",
             Self::Settings => "settings",
             Self::Servers => "MCP servers",

@@ -1,23 +1,21 @@
-//! Calls that another program may have run: they were imported, and nothing here says what became
-//! of them.
+//! Imported tool calls without a recorded result, which the other program may have run.
 
 use crate::model::{Event, Recorded, Seq};
 
-/// The calls of imported messages that nothing is known of. It is shown a session's events in
-/// their order.
+/// The imported tool calls of unknown outcome. Feed it a session's events in their order.
 ///
-/// What was imported bears an id. A program that made a call may have run it, and recorded nothing
-/// of that; to run it here could do its work a second time. A call that a person is asked about
-/// here, or was, waits: it did not run.
+/// Imported events have ids. The program that made a call may have run it without recording the
+/// result, so running it here could repeat its effects. A call that has or had a gate here did not
+/// run: it waits.
 #[derive(Clone, Debug, Default)]
 pub struct ImportedCalls {
-    /// Did the session, or what it was forked from, begin in another program?
+    /// Does the session, or the one it was forked from, come from another program?
     imported: bool,
     calls: Vec<(Seq, String)>,
 }
 
 impl ImportedCalls {
-    /// Those of a session.
+    /// The calls in a session's events.
     #[must_use]
     pub fn of(events: &[Recorded]) -> Self {
         let mut all = Self::default();
@@ -25,7 +23,7 @@ impl ImportedCalls {
         all
     }
 
-    /// Takes in what was recorded.
+    /// Adds the next event.
     pub fn apply(&mut self, recorded: &Recorded) {
         match &recorded.event {
             Event::Created(created) => self.imported |= created.source.is_some(),
@@ -42,14 +40,14 @@ impl ImportedCalls {
         }
     }
 
-    /// Some providers number their calls anew in each turn: the last one is meant.
+    /// Some providers reuse call ids in each step, so the newest call with the id is meant.
     fn forget(&mut self, id: &str) {
         if let Some(at) = self.calls.iter().rposition(|(_, call)| call == id) {
             self.calls.remove(at);
         }
     }
 
-    /// May another program have run a call of the message at that seq?
+    /// May another program have run this call of the message at that seq?
     #[must_use]
     pub fn may_have_run(&self, message: Seq, call: &str) -> bool {
         self.made_at(message).any(|id| id == call)
@@ -77,7 +75,7 @@ mod tests {
         Message::new(Role::Assistant, vec![Part::ToolCall(call)])
     }
 
-    /// A session that made the call `c` at 2 and, under the same id, at 3.
+    /// A session with a call `c` at 2 and, under the same id, at 3.
     fn session(source: Option<Source>) -> Vec<Recorded> {
         let created = Created { source, ..Created::new("a".parse().unwrap(), "t") };
         let id = || Some(EventId::derived(b"x"));

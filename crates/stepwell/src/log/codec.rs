@@ -1,4 +1,4 @@
-//! Events as rows: their bytes, the parts that spill into blobs, and the chain.
+//! Events as rows: their bytes, long texts moved into blobs, and the chain.
 //!
 //! docs/format.md describes the layout; this is the only code that knows it.
 
@@ -10,94 +10,92 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 use crate::model::{Attachment, Digest, Event, EventId, Kind, NewEvent, Recorded, Seq, Time};
 
-/// The largest body that is accepted, spilled parts apart. A length is read before
-/// it can be trusted, so this bounds what one damaged row can make us allocate.
+/// The largest accepted body, not counting texts in blobs. A row's length is read before it is
+/// verified, so this bounds how much memory a damaged row can cost.
 pub const MAX_EVENT_BYTES: usize = 16 << 20;
 
-/// A text in a body that is longer than this is kept as a blob: compressed, once
-/// for all that share it, and out of the way of those who read the log.
+/// Longer texts are moved from the body into a blob. A blob is compressed, shared by equal texts,
+/// and not read with the log.
 pub const SPILL_BYTES: usize = 64 << 10;
 
-/// The largest blob that is accepted, before compression.
+/// The largest accepted blob, before compression.
 pub const MAX_BLOB_BYTES: usize = 256 << 20;
 
-/// What stands in a body for a text that spilled: `{"$blob": "<digest>"}`. An
-/// object of the user's that has such a key gets one more `$` in front of it.
+/// The key of `{"$blob": "<digest>"}`, which replaces a text that was moved into a blob. A user's
+/// own key of this form gets one more `$`.
 const SPILLED: &str = "$blob";
 
-/// An event's row. `body` is exactly what its digest was taken over, unless
-/// `erased` says that a scrub replaced it.
+/// An event's row. `body` is exactly what its digest covers, unless `erased` says that a scrub
+/// replaced it.
 ///
-/// What is long in it is borrowed while rows are passed by.
+/// Long fields are borrowed while rows stream by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row<'a> {
-    /// Its place.
+    /// Its seq.
     pub seq: Seq,
     /// When it happened.
     pub at: Time,
-    /// The client's name for it.
+    /// The client's id.
     pub id: Option<EventId>,
     /// Its kind.
     pub kind: Cow<'a, str>,
-    /// The name by which it is found again. The body says it too, so that the chain covers it: a row
-    /// that is found under another name, or under none, is damaged.
+    /// The key by which it can be found. The chain covers it through the body: a row whose key
+    /// differs from the body's is damaged.
     pub key: Option<Cow<'a, str>>,
     /// The version of its body.
     pub version: u32,
-    /// Does the body name blobs that hold its long texts? Not part of the chain: a
-    /// scrub's replacement may differ in it, and a wrong flag does not decode.
+    /// Does the body refer to blobs with its long texts? The chain does not cover this flag: a
+    /// scrub's replacement may differ in it, and a row with a wrong flag does not decode.
     pub spilled: bool,
-    /// Its bytes.
+    /// The body's bytes.
     pub body: Cow<'a, [u8]>,
-    /// Digest of this row and, through the row before it, of all before it.
+    /// Digest of this row and, through the previous row's chain, of all earlier ones.
     pub chain: Digest,
-    /// Digest of the body that was here before a scrub.
+    /// Digest of the original body, if a scrub replaced it.
     pub erased: Option<Digest>,
-    /// Who wrote it, as far as a server says.
+    /// The author's login, if a server knows it.
     pub login: Login,
 }
 
-/// Who wrote a row, as far as a server says. It is no part of the chain.
+/// The author's login, if a server knows it. The chain does not cover it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Login {
-    /// The store has no server that would know.
+    /// The store has no server.
     #[default]
     Unknown,
-    /// The login that the server noted; none, if the row is from before it did, or was copied
-    /// from elsewhere.
+    /// The login that the server recorded. `None` if the row is older than that, or a copy.
     Noted(Option<String>),
 }
 
 impl Login {
-    /// Is there a server, and does it say that nobody known to it wrote the row?
+    /// Does the store have a server that knows no login for the row?
     #[must_use]
     pub const fn is_nobody(&self) -> bool {
         matches!(self, Self::Noted(None))
     }
 }
 
-/// A row that is kept.
+/// A row that owns its bytes.
 pub type OwnRow = Row<'static>;
 
-/// A row with what has to be stored beside it.
+/// A row with the blobs to be stored beside it.
 #[derive(Debug)]
 pub struct Sealed<'a> {
     /// The row.
     pub row: Row<'a>,
-    /// Texts that spilled, and blobs that came with the event.
+    /// Texts moved out of the body, and the event's attachments.
     pub spill: Vec<(Digest, Vec<u8>)>,
-    /// Blobs that the event names and that must be there already.
+    /// Blobs that the event names and the store must have already.
     pub names: Vec<Digest>,
 }
 
-/// An event's body, ready to be stored: what can be done before it is known where
-/// the event will stand.
+/// An event's encoded body: everything that can be prepared before its seq is known.
 #[derive(Clone, Debug)]
 pub(crate) struct Body<'a> {
     pub(crate) bytes: Cow<'a, [u8]>,
     digest: Digest,
     spill: Spill,
-    /// Blobs that come with the event.
+    /// The event's attachments.
     attached: Spill,
 }
 
@@ -105,7 +103,7 @@ pub(crate) struct Body<'a> {
 type Spill = Vec<(Digest, Vec<u8>)>;
 
 impl Body<'static> {
-    /// Encodes an event, moving long texts out of it.
+    /// Encodes an event, moving long texts into blobs.
     pub(crate) fn of(event: &Event) -> Result<Self> {
         let mut bytes = Vec::new();
         let (digest, spill) = encode(event, &[], &mut bytes)?;
@@ -113,16 +111,16 @@ impl Body<'static> {
     }
 }
 
-/// Bodies one behind the other: thousands of small ones are one piece of memory.
+/// Several bodies in one allocation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bodies {
     bytes: Vec<u8>,
     places: Vec<BodyRange>,
-    /// How many bytes were moved out of them.
+    /// Total size of the texts that were moved out.
     spilled: usize,
 }
 
-/// Where a body lies among others.
+/// The range of one body.
 #[derive(Clone, Debug)]
 pub(crate) struct BodyRange {
     range: Range<usize>,
@@ -132,13 +130,13 @@ pub(crate) struct BodyRange {
 }
 
 impl Bodies {
-    /// None yet, and room for as many as these.
+    /// An empty collection with the capacity of this one.
     pub(crate) fn room_for(&self) -> Self {
         let bytes = Vec::with_capacity(self.bytes.len());
         Self { bytes, places: Vec::with_capacity(self.places.len()), spilled: 0 }
     }
 
-    /// Adds the body of an event, and takes its attachments.
+    /// Encodes an event's body, and moves its attachments here.
     pub(crate) fn push(&mut self, new: &mut NewEvent) -> Result<()> {
         let event = &new.event;
         let (attached, texts) = attached(event, std::mem::take(&mut new.attachments));
@@ -150,12 +148,12 @@ impl Bodies {
         Ok(())
     }
 
-    /// How many they are.
+    /// The number of bodies.
     pub(crate) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// How many bytes they have, with what was moved out of them.
+    /// Their total size, including texts that were moved out.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len() + self.spilled
     }
@@ -165,21 +163,21 @@ impl Bodies {
         self.places.iter().map(|place| &self.bytes[place.range.clone()])
     }
 
-    /// Their bytes, and where each lies in them.
+    /// The bytes, and the range of each body.
     pub(crate) fn parts(self) -> (Vec<u8>, Vec<BodyRange>) {
         (self.bytes, self.places)
     }
 }
 
 impl BodyRange {
-    /// The body that lies here.
+    /// The body at this range.
     pub(crate) fn body(self, bytes: &[u8]) -> Body<'_> {
         let Self { range, digest, spill, attached } = self;
         Body { bytes: bytes[range].into(), digest, spill, attached }
     }
 }
 
-/// The attachments that an event names, and those that have to be texts of it.
+/// Splits attachments: blobs that the event names, and texts of the event itself.
 fn attached(event: &Event, attachments: Vec<Attachment>) -> (Spill, Vec<Attachment>) {
     if attachments.is_empty() {
         return (Vec::new(), Vec::new());
@@ -190,14 +188,14 @@ fn attached(event: &Event, attachments: Vec<Attachment>) -> (Spill, Vec<Attachme
     (named.into_iter().map(|one| (one.digest, one.bytes)).collect(), texts)
 }
 
-/// Encodes an event behind other bytes, moving long texts out of it, and those that are attached.
+/// Appends an event's encoding to `bytes`. Long texts, and the given ones, are moved into blobs.
 fn encode(event: &Event, texts: &[Attachment], bytes: &mut Vec<u8>) -> Result<(Digest, Spill)> {
     let what = || format!("a {} event", event.kind());
     let unreadable = |e: serde_json::Error| Error::Unreadable { what: what(), why: e.to_string() };
     let start = bytes.len();
     event.encode_into(bytes).map_err(unreadable)?;
-    // What a user nests too deeply can be written but not read, and would take its
-    // session along.
+    // JSON that is nested too deeply can be written but not read, and would make the session
+    // unreadable.
     if event.holds_json() {
         Event::decode(event.kind(), event.version(), &bytes[start..]).map_err(unreadable)?;
     }
@@ -253,7 +251,7 @@ pub(crate) fn seal<'a>(event: &Recorded, body: Body<'a>, prev: &Digest) -> Seale
 }
 
 impl Row<'_> {
-    /// The same row, to be kept.
+    /// The same row with its own bytes.
     #[must_use]
     pub fn into_owned(self) -> OwnRow {
         let (kind, body) = (Kind::own_name(&self.kind), self.body.into_owned().into());
@@ -261,7 +259,7 @@ impl Row<'_> {
         Row { kind, key, body, ..self }
     }
 
-    /// The chain's value at this row, after `prev`, when its original body has this digest.
+    /// The chain's value at this row, after `prev`, for an original body with this digest.
     fn link(&self, prev: &Digest, body: &Digest) -> Digest {
         let id = self.id.as_ref().map_or(&[][..], |id| id.as_bytes());
         let fields = [
@@ -276,7 +274,7 @@ impl Row<'_> {
         Digest::of_fields(&fields)
     }
 
-    /// The digest of the body as it was recorded.
+    /// The digest of the original body.
     pub(crate) fn body_digest(&self) -> Digest {
         self.erased.unwrap_or_else(|| Digest::of(&self.body))
     }
@@ -290,18 +288,18 @@ impl Row<'_> {
         }
     }
 
-    /// Is the row found under the name that its event says? Another version's event cannot be asked,
-    /// and what a prune emptied is found under none.
+    /// Checks that the row's key is the one in its event. An unknown event's key cannot be checked;
+    /// an emptied event has no key.
     fn check_key(&self, event: &Event) -> Result<(), String> {
         let is_right = match event {
             Event::Unknown(_) => true,
             event if self.erased.is_some() && event.is_emptied() => self.key.is_none(),
             event => self.key.as_deref() == event.key().as_deref(),
         };
-        if is_right { Ok(()) } else { Err("it does not stand under its own name".to_owned()) }
+        if is_right { Ok(()) } else { Err("its key does not match its event".to_owned()) }
     }
 
-    /// Reads the event back. `blob` fetches a text that spilled.
+    /// Decodes the event. `blob` fetches texts that were moved into blobs.
     pub fn open(
         &self,
         blob: &mut dyn FnMut(&Digest) -> Result<Vec<u8>>,
@@ -429,7 +427,7 @@ mod tests {
 
     #[test]
     fn a_body_over_the_limit_is_refused_by_name() {
-        // Many texts that are each too short to spill.
+        // Many texts, each too short to be moved into a blob.
         let parts = vec![crate::model::Part::text("z".repeat(60_000)); 300];
         let error = Body::of(&Message::new(crate::model::Role::User, parts).into()).unwrap_err();
         assert!(error.to_string().starts_with("a message event has 18"), "{error}");

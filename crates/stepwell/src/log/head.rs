@@ -15,134 +15,134 @@ use crate::model::{
     Spent, Status, StopReason, Time, Undone, Who,
 };
 
-/// How much of a task or an error the head repeats. The event holds the rest; the
-/// head is rewritten at every append and must stay small.
+/// How much of a task or an error the head repeats. The event has the rest; the head is rewritten
+/// at every append and must stay small.
 pub const PREVIEW_BYTES: usize = 2_000;
 
-/// The most bytes of a scope, and of a system's name by which sessions are listed: an index
-/// holds them.
+/// The longest scope, and the longest system name by which sessions can be listed. Both are
+/// indexed.
 pub const MAX_SCOPE_BYTES: usize = 1_000;
 
-/// A session's current state. Bounded, whatever the length of the log: what can
-/// grow (tasks, files, nodes, phase history) is found through the events' keys.
+/// A session's current state. Its size does not depend on the log's length: what can grow (tasks,
+/// files, nodes, phase history) is found through keyed events.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Head {
-    /// The session.
+    /// The session's id.
     pub id: SessionId,
-    /// Its last event.
+    /// The seq of its last event.
     pub seq: Seq,
-    /// When it began.
+    /// When the session began.
     pub created_at: Time,
-    /// When something was last recorded.
+    /// When an event was last recorded.
     pub updated_at: Time,
-    /// The front of what the user asked for.
+    /// The start of the task.
     pub task: String,
-    /// The agent that does it.
+    /// The agent.
     pub agent: String,
-    /// The model that the main lane last used; in a workflow, whichever lane used one last.
-    /// [`Self::model_provider`] says whose it is.
+    /// The model that last answered in the main lane; in a flow, in any lane.
+    /// [`Self::model_provider`] is its provider.
     pub model: String,
-    /// Whose model the session began with.
+    /// The provider of the session's first model.
     pub provider: String,
     /// The folder that it works in.
     pub workspace: String,
-    /// Who moves it on.
+    /// Who drives it.
     pub driver: Driver,
     /// What it grew out of.
     pub origin: Origin,
-    /// The workflow that it runs.
+    /// The flow that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowRef>,
     /// Where it was imported from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// What it belongs to, in words of the program that keeps it here.
+    /// What it belongs to, in the terms of the program that stores it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// How the run stands. As a store returns it, `running` means that its lease
-    /// holder is alive; else it reads `interrupted`.
+    /// Its status. In a head from a store, `running` means that its runner is alive; otherwise it
+    /// reads `interrupted`.
     pub status: Status,
-    /// Why it stopped.
+    /// Why the run stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_reason: Option<StopReason>,
-    /// What stopped it.
+    /// The error that stopped it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The phases that its work goes through.
+    /// The phases of its work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<PhaseSet>,
-    /// The phase that it is in.
+    /// Its current phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// How often plan went back to discuss since the work began.
+    /// How often plan has gone back to discuss since the work began.
     #[serde(default, skip_serializing_if = "no_returns")]
     pub discuss_returns: u32,
-    /// Can an agent that Stepwell does not run be taken up again?
+    /// Can its external agent resume it?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ready: bool,
-    /// A name for people.
+    /// Its name for people.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Its tags.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub tags: BTreeSet<String>,
-    /// Whatever its users want to remember.
+    /// The users' own keys and values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, serde_json::Value>,
-    /// What the work is to achieve.
+    /// What the work must achieve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
-    /// What the whole session may cost.
+    /// The dollars that the whole session may spend.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Money>,
-    /// Does cleanup stay away from it?
+    /// Is it exempt from cleanup?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pinned: bool,
-    /// Steps completed, in all lanes, those of a fork's shared prefix included.
+    /// Completed steps in all lanes, including a fork's shared prefix.
     pub steps: u64,
-    /// Messages recorded, likewise.
+    /// Recorded messages, counted in the same way.
     pub messages: u64,
-    /// What this session spent itself; a fork begins at nothing.
+    /// What this session itself spent. A fork starts at zero.
     pub spent: Spent,
     /// Errors recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub errors: u64,
-    /// The last of them.
+    /// The last error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_error: Option<LastError>,
-    /// How often it was taken up again after it had stopped.
+    /// How often it was resumed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub resumes: u64,
-    /// Questions that wait for a human.
+    /// Open questions.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub open_gates: u64,
-    /// Messages for its runner that none has taken in.
+    /// Queued messages that no runner has delivered yet.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unheard: u64,
     /// The lease whose runner was last asked to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stop_asked: Option<Epoch>,
-    /// Did a person ask the run to stop, with no status or words on record since?
+    /// Did a person ask the run to stop, without a status or message since?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stopping: bool,
-    /// Do prunes hide some of its events, which a fork shares?
+    /// Do prunes hide events that a fork shares?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hides: bool,
-    /// When a person is asked, as its runner last set it, and who chose that.
+    /// The runner's last settings, and who chose them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub settings: Option<Settings>,
-    /// Where a move of files began that has not ended: it is at work, or was cut off.
+    /// The event that began a rewind of files, if that rewind is running or was interrupted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewinding: Option<Seq>,
-    /// Of its steps, cost and errors, those from before it came here.
+    /// The part of its steps, cost and errors from before it was imported.
     #[serde(default, skip_serializing_if = "Elsewhere::is_nothing")]
     pub elsewhere: Elsewhere,
-    /// What it had spent when it was first run here, if prices of that are not known.
+    /// What it had spent before its first run here, if prices of that are unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imported: Option<ImportedSpent>,
 }
 
-/// The workflow that a session runs, without its spec.
+/// The flow that a session runs, without its spec.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowRef {
     /// Its name.
@@ -156,38 +156,38 @@ pub struct FlowRef {
 /// The last error of a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastError {
-    /// What went wrong.
+    /// The error's text.
     pub message: String,
-    /// When it went wrong.
+    /// When it happened.
     pub at: Time,
 }
 
-/// One lane's share of a session.
+/// One lane's part of the session's state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaneState {
-    /// Messages recorded.
+    /// Recorded messages.
     pub messages: u64,
-    /// Steps completed.
+    /// Completed steps.
     pub steps: u64,
     /// What it spent.
     pub spent: Spent,
-    /// The last message for the lane's runner that was taken in.
+    /// The newest queued message that was delivered to this lane.
     #[serde(default, skip_serializing_if = "is_before_all")]
     pub heard: Seq,
 }
 
-/// A head with its lanes: the whole fold.
+/// The whole fold: a head with its lanes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The head.
     pub head: Head,
-    /// Each lane's share.
+    /// Each lane's part.
     pub lanes: BTreeMap<Lane, LaneState>,
 }
 
 impl State {
-    /// Folds a session's events from the first one. `None` if that does not begin
-    /// a session.
+    /// Folds a session's events from the first one. `None` if the first one does not begin a
+    /// session.
     pub fn fold<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Option<Self> {
         let mut events = events.into_iter();
         let head = Head::begin(events.next()?)?;
@@ -196,7 +196,7 @@ impl State {
         Some(state)
     }
 
-    /// Takes the next event in.
+    /// Applies the next event.
     pub fn apply(&mut self, event: &Recorded) {
         self.head.apply(event);
         if let Event::Created(_) = event.event {
@@ -209,12 +209,12 @@ impl State {
 }
 
 impl LaneState {
-    /// Does this event change its lane's share?
+    /// Does this event change its lane's state?
     pub(crate) fn takes(event: &Event) -> bool {
         matches!(event, Event::Message(_) | Event::Step(_) | Event::Compacted(_))
     }
 
-    /// Takes an event of this lane in.
+    /// Applies an event of this lane.
     pub(crate) fn apply(&mut self, event: &Event) {
         match event {
             Event::Message(message) => {
@@ -229,7 +229,7 @@ impl LaneState {
 }
 
 impl Head {
-    /// Is it a fork of which nobody has made anything yet?
+    /// Is it a fork that has never run?
     #[must_use]
     pub fn never_ran(&self) -> bool {
         matches!(self.origin, Origin::Fork { .. })
@@ -293,7 +293,7 @@ impl Head {
         Some(head)
     }
 
-    /// Takes the next event in. Pure and total: what was recorded can be folded.
+    /// Applies the next event. Pure and total: every recorded event can be folded.
     pub fn apply(&mut self, event: &Recorded) {
         self.seq = event.seq;
         self.updated_at = self.updated_at.max(event.at);
@@ -354,7 +354,7 @@ impl Head {
         }
     }
 
-    /// The agents of a workflow speak in lanes of their own, and none of them in the main one.
+    /// A flow's agents have lanes of their own; none of them uses the main lane.
     fn answered_by(&mut self, message: &Message) {
         if let Some(model) = &message.model
             && (message.lane == Lane::main() || self.flow.is_some())
@@ -379,8 +379,8 @@ impl Head {
         });
     }
 
-    /// A fork's own part begins: its work stands where the shared prefix left it,
-    /// but it is a new session that has spent nothing and belongs to nobody yet.
+    /// A fork's own events begin. Its work continues from the shared prefix, but as a new session
+    /// that has spent nothing and has no name.
     fn branch(&mut self, created: &Created, at: Time) {
         self.id = created.id.clone();
         self.created_at = at;
@@ -399,12 +399,12 @@ impl Head {
         self.errors = 0;
         self.last_error = None;
         self.resumes = 0;
-        // What was said to the parent, and what its user allowed there, stays with it.
+        // The parent keeps its queued messages and its user's settings.
         self.unheard = 0;
         self.stop_asked = None;
         self.stopping = false;
         self.settings = None;
-        // The files were the parent's to move.
+        // Only the parent's files were being rewound.
         self.rewinding = None;
         self.elsewhere = Elsewhere::default();
         self.imported = None;
@@ -429,8 +429,8 @@ impl Head {
         self.follow_phase();
     }
 
-    /// What follows from the phase: whether the work can be taken up again, and how a
-    /// session stands that Stepwell does not run.
+    /// Updates what depends on the phase: whether the work can be resumed, and an external agent's
+    /// status.
     fn follow_phase(&mut self) {
         if let (Some(set), Some(phase)) = (self.phases, self.phase) {
             self.ready = set.resumable(phase);
@@ -440,7 +440,7 @@ impl Head {
         }
     }
 
-    /// What was said of it before is taken out of the sums again.
+    /// Replaces the earlier report: its numbers are subtracted from the sums first.
     fn did_elsewhere(&mut self, elsewhere: &Elsewhere, at: Time) {
         let before = std::mem::take(&mut self.elsewhere);
         let replace = |sum: u64, old: u64, new: u64| sum.saturating_sub(old).saturating_add(new);
@@ -452,7 +452,7 @@ impl Head {
         let (old, new) = (before.is_unpriced(), elsewhere.is_unpriced());
         self.spent.unpriced = match elsewhere.cost.is_zero() {
             true => replace(self.spent.unpriced, old.into(), new.into()),
-            // The sum covers calls whose own price nobody told.
+            // The reported sum covers calls whose own price is unknown.
             false => 0,
         };
         if let Some(message) = &elsewhere.last_error {
@@ -472,11 +472,11 @@ impl Head {
             agent: settings.agent.as_deref().map(preview).or(before.agent),
             model: settings.model.as_deref().map(preview).or(before.model),
             mode: settings.mode.or(before.mode),
-            // Whether these count depends on who gave them, which only the events say.
+            // Whether these count depends on who gave them, and only the events hold that.
             budget: None,
             flow: None,
             revokes: false,
-            // A server's login is not part of the fold: the writer does not know it.
+            // The fold must not depend on the server's login, which the writer does not know.
             who: Who::from(preview(&settings.who.name)),
         });
     }
@@ -499,8 +499,7 @@ impl Head {
     }
 }
 
-/// How a session stands when it begins: it runs, unless another program keeps it here and
-/// says nothing of how it stands.
+/// A new session's status: running, unless an external program stores it here without phases.
 fn first_status(created: &Created) -> Status {
     match (created.driver, created.phases) {
         (Driver::External, None) => Status::Idle,
@@ -508,7 +507,7 @@ fn first_status(created: &Created) -> Status {
     }
 }
 
-/// Counts the model call behind an event, if there was one.
+/// Counts the model call that produced an event, if there was one.
 fn spend(spent: &mut Spent, event: &Event) {
     let (usage, cost) = match event {
         Event::Message(message) => (message.usage, message.cost),
@@ -520,7 +519,7 @@ fn spend(spent: &mut Spent, event: &Event) {
     }
 }
 
-/// The front of a text, at most [`PREVIEW_BYTES`], cut between characters.
+/// The start of a text, at most [`PREVIEW_BYTES`], cut between characters.
 fn preview(text: &str) -> String {
     text[..text.floor_char_boundary(PREVIEW_BYTES)].to_owned()
 }
@@ -605,7 +604,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_died_after_a_person_asked_it_to_stop_was_stopped() {
+    fn a_crash_after_a_request_to_stop_counts_as_a_stop() {
         let stop =
             || Event::from(StopAsked { epoch: Epoch::FIRST, who: "ann".into(), reason: None });
         let to = |status, reason| Event::from(StatusChanged { status, reason, error: None });
@@ -615,13 +614,13 @@ mod tests {
             || Said { text: "go on".into(), lane: Lane::main(), who: "ann".into(), now: false };
         let reason = |events| head(events).without_runner().stop_reason.unwrap();
         assert_eq!(reason(vec![stop()]), StopReason::UserInterrupt);
-        // So it is if that it died is on record.
+        // The same if the crash is recorded.
         assert_eq!(reason(vec![stop(), died()]), StopReason::UserInterrupt);
-        // A later run, or later words, are a new beginning.
+        // A later run or message clears the request.
         assert_eq!(reason(vec![stop(), died(), runs()]), StopReason::Crashed);
         assert_eq!(reason(vec![stop(), died(), runs(), died()]), StopReason::Crashed);
         assert_eq!(reason(vec![stop(), said().into()]), StopReason::Crashed);
-        // A run that stopped in time says itself why.
+        // A run that ended by itself records its own reason.
         let spent = to(Status::Partial, Some(StopReason::BudgetExceeded));
         assert_eq!(reason(vec![stop(), spent]), StopReason::BudgetExceeded);
     }

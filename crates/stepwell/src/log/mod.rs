@@ -1,4 +1,5 @@
-//! The log of a session: how its events are written, which of them count, and what is folded from them.
+//! The log of a session: how events are written, which of them count, and the state folded from
+//! them.
 
 pub(crate) mod calls;
 pub(crate) mod codec;

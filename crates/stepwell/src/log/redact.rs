@@ -1,10 +1,11 @@
 //! Which texts of an event are redacted before it is recorded.
 //!
-//! What comes through a [`Stepwell`](crate::sessions::Stepwell) or a [`Session`](crate::sessions::Session) is redacted
-//! for every caller. What goes straight to the [store](crate::store::Store), as imports do, is kept byte for
-//! byte, and so are other programs' records: it has to go back to them as it came. A session's first
-//! event [says which](crate::model::Created::redacted). Front ends redact such texts where they show them;
-//! what was redacted before stays as it is then.
+//! Everything recorded through a [`Stepwell`](crate::sessions::Stepwell) or a
+//! [`Session`](crate::sessions::Session) is redacted. What is written to the
+//! [store](crate::store::Store) directly, as imports are, stays byte for byte, and so do other
+//! programs' records, which must return unchanged. A session's first event [says
+//! which](crate::model::Created::redacted). Front ends redact unredacted texts when they show them,
+//! and leave redacted ones alone.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,7 @@ use crate::model::{
 };
 
 impl Event {
-    /// What a redactor leaves of it.
+    /// The event without secrets.
     #[must_use]
     pub fn redacted(mut self, by: &Redactor) -> Self {
         redact_event(by, &mut self);
@@ -28,7 +29,7 @@ impl Event {
 }
 
 impl NewEvent {
-    /// What a redactor leaves of it.
+    /// The event without secrets.
     #[must_use]
     pub fn redacted(self, by: &Redactor) -> Self {
         Self { event: self.event.redacted(by), ..self }
@@ -36,7 +37,7 @@ impl NewEvent {
 }
 
 impl Head {
-    /// What a redactor leaves of a session's own attributes, to be shown.
+    /// A session's attributes without secrets, for display.
     #[must_use]
     pub fn redacted(mut self, by: &Redactor) -> Self {
         redact_head(by, &mut self);
@@ -44,8 +45,8 @@ impl Head {
     }
 }
 
-/// Takes secrets out of every text of an event that someone wrote. Ids, digests, numbers and the
-/// words that Stepwell itself chose stay.
+/// Redacts every text of an event that someone wrote. Ids, digests, numbers and Stepwell's own
+/// words stay.
 fn redact_event(by: &Redactor, event: &mut Event) {
     match event {
         Event::Created(created) => redact_created(by, created),
@@ -125,7 +126,7 @@ fn redact_event(by: &Redactor, event: &mut Event) {
             hide(by, &mut asked.who.name);
             redact_change(by, &mut asked.change);
         }
-        // They hold no text of anyone's.
+        // These hold no free text.
         Event::ToolFinished(_)
         | Event::Step(_)
         | Event::Phase(_)
@@ -133,15 +134,15 @@ fn redact_event(by: &Redactor, event: &mut Event) {
         | Event::Rewound(_)
         | Event::Undone(_)
         | Event::Scrubbed(_)
-        // Other programs' data stays byte for byte, as does what only a newer Stepwell can read.
+        // Other programs' data, and events of a newer Stepwell, stay byte for byte.
         | Event::Record(_)
         | Event::Foreign(_)
         | Event::Unknown(_) => {}
     }
 }
 
-/// Takes secrets out of a session's beginning, and notes that there are none from here on. A
-/// flow's spec stays as it is: it is known by its digest.
+/// Redacts a session's first event, and records that it is redacted. A flow's spec stays: its
+/// digest identifies it.
 pub(crate) fn redact_created(by: &Redactor, created: &mut Created) {
     for text in [&mut created.task, &mut created.agent, &mut created.model, &mut created.provider] {
         hide(by, text);
@@ -179,7 +180,7 @@ fn redact_answer(by: &Redactor, answer: &mut Answer) {
     }
 }
 
-/// What Stepwell notes of itself at a checkpoint, such as a flow's spec, stays as it is.
+/// Stepwell's own data at a checkpoint, such as a flow's spec, stays.
 fn redact_checkpoint(by: &Redactor, checkpoint: &mut Checkpoint) {
     hide(by, &mut checkpoint.name);
     if checkpoint.reason == CheckpointReason::Manual {
@@ -213,13 +214,13 @@ fn redact_edited(by: &Redactor, edited: &mut Edited) {
     }
 }
 
-/// Redaction of messages, for whoever has to know whether something was taken out.
+/// Redaction of messages for callers that must know whether it changed anything.
 pub trait RedactMessages {
     /// The message without secrets, and whether it held any.
     ///
-    /// A call's arguments stay JSON if they were. A provider's own data stays byte for byte,
-    /// unless it holds a secret or vouches for a thought that was changed: then it is taken
-    /// out, because the provider would refuse it.
+    /// A call's valid JSON arguments stay valid JSON. A provider's own data stays byte for byte,
+    /// unless it holds a secret or signs thinking that was changed. Then it is removed, because the
+    /// provider would refuse it.
     #[must_use]
     fn redact_message(&self, message: Message) -> (Message, bool);
 }
@@ -264,7 +265,7 @@ fn redact_parts(by: &Redactor, parts: &mut [Part]) -> bool {
     changed
 }
 
-/// Takes out secrets that go from one text of a message over to the next, which are read as one.
+/// Redacts secrets that span adjacent texts of a message, which are read as one.
 fn redact_split(by: &Redactor, parts: &mut [Part]) -> bool {
     let is_text = |part: &Part| matches!(part, Part::Text(_));
     let mut changed = false;
@@ -292,7 +293,7 @@ fn replace(by: &Redactor, text: &mut String) -> bool {
     }
 }
 
-/// Redacts in place, whether there is something to redact or not.
+/// Redacts in place.
 fn hide(by: &Redactor, text: &mut String) {
     let _ = replace(by, text);
 }
@@ -319,8 +320,7 @@ fn replace_value(by: &Redactor, value: &mut Value) {
     }
 }
 
-/// Redacts the keys and values of a map: what stands under a key such as `password` is a secret, whatever
-/// it looks like.
+/// Redacts the keys and values of a map. A value under a key such as `password` is always a secret.
 fn replace_map(by: &Redactor, map: &mut BTreeMap<String, Value>) {
     *map = std::mem::take(map).into_iter().map(|entry| redact_entry(by, entry)).collect();
 }
@@ -330,17 +330,17 @@ fn redact_entry(by: &Redactor, (key, value): (String, Value)) -> (String, Value)
     let Some(redacted) = by.redact_json(&json) else { return (key, value) };
     let redacted: Option<BTreeMap<String, Value>> = serde_json::from_str(&redacted).ok();
     let entry = redacted.and_then(|mut map| map.pop_first());
-    // What cannot be read any more is not kept either.
+    // If the redacted entry does not parse, its value is dropped.
     entry.unwrap_or_else(|| (by.redact(&key).into_owned(), Value::Null))
 }
 
-/// A picture's bytes are no text; its address is.
+/// An image's bytes are not text, but its URL is.
 fn replace_image(by: &Redactor, image: &mut Image) -> bool {
     let is_address = image.data.contains("://");
     (is_address && replace(by, &mut image.data)) | redact_opaque(by, &mut image.opaque)
 }
 
-/// Takes out a provider's own data if it holds a secret.
+/// Removes a provider's own data if it holds a secret.
 fn redact_opaque(by: &Redactor, opaque: &mut Option<Opaque>) -> bool {
     let holds = |opaque: &Opaque| matches!(by.redact(&opaque.data), Cow::Owned(_));
     opaque.take_if(|opaque| holds(opaque)).is_some()

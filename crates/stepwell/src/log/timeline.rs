@@ -1,8 +1,8 @@
-//! Which events count: the path through a log that rewinds and their undoing bend.
+//! Which events count: the path through a log after rewinds and their undoing.
 //!
-//! Every event follows the one before it, except a rewind, which follows the event
-//! it goes back to, and the undoing of a move, which follows the event before
-//! that move. So a log is a tree whose live branch ends at the head.
+//! Every event follows the one before it, with two exceptions. A rewind follows the event it
+//! returns to. Undoing a rewind follows the event before that rewind. So a log is a tree whose live
+//! branch ends at the head.
 
 use crate::model::{Event, Recorded, Seq, Undone};
 
@@ -14,8 +14,8 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// The branch that ends at `at`, given the log's rewinds and their undoings in
-    /// order. Other events among them are passed over.
+    /// The branch that ends at `at`, given the log's rewinds and their undoing in order. Events of
+    /// other kinds are skipped.
     pub fn at<'a>(at: Seq, moves: impl DoubleEndedIterator<Item = &'a Recorded>) -> Self {
         let mut ranges: Vec<(Seq, Seq)> = Vec::new();
         let mut end = at;
@@ -33,7 +33,7 @@ impl Timeline {
         Self { ranges }
     }
 
-    /// The last event up to which two branches are the same.
+    /// The last event that two branches share.
     #[must_use]
     pub fn shared_with(&self, other: &Self) -> Seq {
         let mut shared = Seq::ZERO;
@@ -49,7 +49,7 @@ impl Timeline {
         shared
     }
 
-    /// Does the event at `seq` count?
+    /// Is the event at `seq` on the branch?
     #[must_use]
     pub fn contains(&self, seq: Seq) -> bool {
         let after = self.ranges.partition_point(|(_, end)| *end < seq);
@@ -57,7 +57,7 @@ impl Timeline {
     }
 }
 
-/// The event that a move of the view follows, in place of the one before it.
+/// The event that a rewind or its undoing follows, instead of the one before it.
 pub(crate) fn follows(event: &Event) -> Option<Seq> {
     match event {
         Event::Rewound(rewound) if rewound.scope.moves_view() => Some(rewound.to),

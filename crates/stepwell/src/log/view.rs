@@ -1,8 +1,7 @@
-//! The live view: what a model would be shown of one lane.
+//! The view: the messages of one lane that a model would be sent now.
 //!
-//! A pure function of the log. Rewinds and compactions are applied, and tool calls
-//! and their results are made whole, whatever was killed, cut or imported: the log
-//! is never changed for it.
+//! A pure function of the log. It applies rewinds and compactions, and pairs every tool call with a
+//! result, whatever was killed, truncated or imported. It never changes the log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,55 +11,55 @@ use crate::model::{
     Undone,
 };
 
-/// What stands in for the result of a call that has none.
+/// The result shown for a call without one.
 pub const INTERRUPTED: &str = "interrupted, outcome unknown";
 
-/// What a model would be shown of a lane.
+/// The messages that a model would be sent for a lane.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct View {
-    /// In order.
+    /// The messages, in order.
     pub messages: Vec<ViewMessage>,
 }
 
 /// One message of a view.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViewMessage {
-    /// Where it comes from: a message, or the compaction whose summary it is. A
-    /// message made to answer a call bears the seq of the call's message.
+    /// The event it comes from: a message, or the compaction whose summary it is. A message of
+    /// collected results has the seq of the message with the calls.
     pub seq: Seq,
-    /// Where it stands for compactions: a summary stands at the end of what it replaced,
-    /// everything else at its seq.
+    /// Its position for compactions: a summary has the last position that it replaced; everything
+    /// else has its own seq.
     pub place: Seq,
-    /// Why it is here.
+    /// How it came into the view.
     pub made: MessageOrigin,
-    /// Of a message that brings results together: the message that each part came with. A
-    /// part without one was made up, because its call has no result.
+    /// For a message of collected results: the event of each part. A part without one is made up,
+    /// because its call has no result.
     pub answers: Vec<Option<Seq>>,
-    /// What is shown. Its usage and cost belong to the log and are left out.
+    /// The message, without usage and cost, which belong to the log.
     pub message: Message,
 }
 
-/// Why a message is in a view.
+/// How a message came into a view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MessageOrigin {
-    /// It was recorded.
+    /// As recorded.
     Recorded,
-    /// It is the summary of a compaction.
+    /// As the summary of a compaction.
     Summary,
-    /// It brings together the results of the message before it.
+    /// As the collected results of the message before it.
     Results,
-    /// It is what a tool's message said besides results. It is shown as the user's, who
-    /// did not say it.
+    /// As the rest of a tool's message, without its results. It is shown in the user's role,
+    /// although the user did not write it.
     Aside,
 }
 
-/// How a list of messages breaks the rules of every provider.
+/// How messages break the rules that all providers share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "each message says what its variant means")]
 pub enum Invalid {
     #[error("message {0} is empty, or has an empty text in it")]
     Empty(usize),
-    #[error("message {0} calls without being the model's, or answers without being a tool's")]
+    #[error("message {0} has calls but is not the model's, or has results but is not a tool's")]
     Role(usize),
     #[error("message {0} has a call whose id {1:?} was used before")]
     RepeatedCall(usize, String),
@@ -71,17 +70,16 @@ pub enum Invalid {
 }
 
 impl View {
-    /// The view of `lane` after all of `events`, which are a session's events in
-    /// order from the first; kinds other than messages, compactions, rewinds,
-    /// undoings and scrubs may be left out. The events are consumed: a long conversation is
-    /// moved into its view, not copied.
+    /// The view of `lane` after `events`: a session's events in order from the first. Kinds other
+    /// than messages, compactions, rewinds, undoing and scrubs may be left out. It takes the events
+    /// by value, so that a long conversation is moved and not copied.
     #[must_use]
     pub fn of(lane: &Lane, events: Vec<Recorded>) -> Self {
         Self { messages: pair(lane, items(lane, events)) }
     }
 
-    /// The messages of `lane` that its view is made of, each as it was recorded: calls may have no
-    /// results, and summaries are left out. The events are as for [`View::of`].
+    /// The recorded messages in the view of `lane`, unchanged: calls may lack results, and
+    /// summaries are left out. The events are as for [`View::of`].
     #[must_use]
     pub fn recorded(lane: &Lane, events: Vec<Recorded>) -> Vec<(Seq, Message)> {
         let items = items(lane, events).into_iter();
@@ -89,8 +87,8 @@ impl View {
         recorded.map(|item| (item.seq, item.message)).collect()
     }
 
-    /// Checks the rules that every provider holds a conversation to. A view made by
-    /// [`View::of`] keeps them; this is the independent witness.
+    /// Checks the rules that all providers share. [`View::of`] keeps them; this check is
+    /// independent of it.
     pub fn check<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Result<(), Invalid> {
         let mut used: HashSet<&str> = HashSet::new();
         let mut asked: Vec<&str> = Vec::new();
@@ -122,8 +120,7 @@ impl View {
 /// A message on its way into the view.
 struct Item {
     seq: Seq,
-    /// Where it stands for later compactions: a summary stands at the end of what
-    /// it replaced.
+    /// Its position for later compactions: a summary has the last position that it replaced.
     place: Seq,
     made: MessageOrigin,
     message: Message,
@@ -135,7 +132,7 @@ impl Item {
     }
 }
 
-/// What a lane shows, after rewinds and compactions.
+/// A lane's messages after rewinds and compactions.
 fn items(lane: &Lane, events: Vec<Recorded>) -> Vec<Item> {
     let Some(last) = events.last() else { return Vec::new() };
     let timeline = Timeline::at(last.seq, events.iter());
@@ -171,7 +168,7 @@ fn items(lane: &Lane, events: Vec<Recorded>) -> Vec<Item> {
     shown
 }
 
-/// Replaces what a compaction covers by its summary.
+/// Replaces the messages that a compaction covers with its summary.
 fn compact(shown: &mut Vec<Item>, seq: Seq, compacted: Compacted) {
     let Compacted { lane, from, to, summary, pinned, .. } = compacted;
     let covered = |item: &Item| {
@@ -188,17 +185,17 @@ fn compact(shown: &mut Vec<Item>, seq: Seq, compacted: Compacted) {
     }
 }
 
-/// A call that waits for its result.
+/// A call without a result so far.
 struct Open {
-    /// The id that its message and its result bear in the view.
+    /// The id of the call and its result in the view.
     shown_id: String,
-    /// Where its result goes: the index of the answering message, and the place in it.
+    /// The place of its result: the index of the message with results, and of the part in it.
     slot: (usize, usize),
 }
 
-/// Puts every result behind its call, makes up the missing ones, and leaves out
-/// those without a call. Some providers number their calls anew in each turn, so a
-/// repeated id gets a suffix, on the call and on its result alike.
+/// Moves every result behind its call, makes up missing results, and drops results without a call.
+/// Some providers reuse call ids in each step, so a repeated id gets a suffix, in the call and in
+/// its result.
 fn pair(lane: &Lane, items: Vec<Item>) -> Vec<ViewMessage> {
     let mut messages: Vec<ViewMessage> = Vec::with_capacity(items.len());
     let mut open: HashMap<String, Open> = HashMap::new();
@@ -206,7 +203,7 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<ViewMessage> {
     for Item { seq, place, made, message } in items {
         let Message { role, author, parts, model, .. } = message;
         let mut answers = Vec::new();
-        // Most messages are shown as they are.
+        // Most messages need no change.
         let (mut own, parts) = match parts.iter().all(is_plain) {
             true => (parts, Vec::new()),
             false => (Vec::with_capacity(parts.len()), parts),
@@ -223,7 +220,7 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<ViewMessage> {
                 }
                 Part::ToolCall(mut call) => {
                     let shown_id = unused(&mut used, &call.id);
-                    // The message itself goes to the next index, its answers behind it.
+                    // The message itself gets the next index, and its results the one after.
                     let slot = (messages.len() + 1, answers.len());
                     answers.push(missing(&shown_id));
                     let recorded_id = std::mem::replace(&mut call.id, shown_id.clone());
@@ -239,8 +236,8 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<ViewMessage> {
             let answers = Vec::new();
             ViewMessage { seq, place, made, answers, message: message.in_lane(lane.clone()) }
         };
-        // Only a model calls. What is left of a message whose results went to their
-        // calls is the user's; a tool says nothing else.
+        // Only a model makes calls. Whatever else a tool's message contains is shown in the user's
+        // role.
         let (role, made) = match role {
             _ if !answers.is_empty() => (Role::Assistant, made),
             Role::Tool => (Role::User, MessageOrigin::Aside),
@@ -258,7 +255,7 @@ fn pair(lane: &Lane, items: Vec<Item>) -> Vec<ViewMessage> {
     messages
 }
 
-/// Does a part say nothing? No provider takes such a one.
+/// Is the part empty? All providers refuse empty parts.
 fn is_blank(part: &Part) -> bool {
     match part {
         Part::Text(text) => text.text.trim().is_empty(),
@@ -267,7 +264,7 @@ fn is_blank(part: &Part) -> bool {
     }
 }
 
-/// Is a part shown as it is?
+/// Does the part need no change?
 fn is_plain(part: &Part) -> bool {
     !matches!(part, Part::ToolCall(_) | Part::ToolResult(_)) && !is_blank(part)
 }
@@ -281,7 +278,7 @@ fn missing(call_id: &str) -> Part {
     })
 }
 
-/// The id, or the id with the first suffix that is not in use.
+/// The id, or if it is in use, the id with the first free suffix.
 fn unused(used: &mut HashMap<String, u64>, id: &str) -> String {
     let mut times = used.get(id).copied().unwrap_or(0);
     let mut candidate = id.to_owned();
@@ -363,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_injected_is_shown_to_the_model_and_is_not_from_the_user() {
+    fn injected_messages_are_shown_but_are_not_the_users() {
         let events = vec![Message::user("<context>").injected().into(), user("fix it")];
         let view = View::of(&Lane::main(), log(events));
         let own: Vec<bool> = view.messages.iter().map(|it| it.message.is_from_user()).collect();
@@ -462,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_compaction_takes_an_earlier_summary_in() {
+    fn a_later_compaction_replaces_an_earlier_summary() {
         let events = vec![
             user("1"),
             user("2"),
@@ -486,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn the_witness_refuses_what_providers_refuse() {
+    fn the_check_refuses_what_providers_refuse() {
         let check = |messages: Vec<Message>| View::check(&messages);
         let ask = || Message::assistant("x").calling("a", "t", "{}");
         assert_eq!(check(vec![ask()]), Err(Invalid::Unanswered(0)));

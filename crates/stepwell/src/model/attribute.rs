@@ -1,4 +1,4 @@
-//! Changes to a session's own attributes.
+//! Changes to a session's attributes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,22 +12,22 @@ use super::usage::{Usage, is_zero};
 /// What an edit does to one attribute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Change<T> {
-    /// Leaves it as it is.
+    /// Leaves it unchanged.
     #[default]
     Keep,
-    /// Takes it away.
+    /// Removes it.
     Clear,
-    /// Gives it this value.
+    /// Sets this value.
     Set(T),
 }
 
 impl<T: Clone> Change<T> {
-    /// Does this leave things as they are?
+    /// Does this change nothing?
     pub fn is_keep(&self) -> bool {
         matches!(self, Self::Keep)
     }
 
-    /// Makes the change.
+    /// Applies the change.
     pub fn apply(&self, to: &mut Option<T>) {
         match self {
             Self::Keep => {}
@@ -53,91 +53,92 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Change<T> {
     }
 }
 
-/// A change to a session's own attributes. It may come from anyone at any time.
+/// A change to a session's attributes. It may come from anyone at any time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Edited {
-    /// A name for people; it also finds the session.
+    /// The session's name for people, which also finds it.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub label: Change<String>,
     /// Tags to add.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub tag: BTreeSet<String>,
-    /// Tags to take away, after adding.
+    /// Tags to remove, after adding.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub untag: BTreeSet<String>,
-    /// Metadata, merged key by key; `null` takes a key away.
+    /// Metadata, merged key by key; `null` removes a key.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, serde_json::Value>,
-    /// What the work is to achieve.
+    /// What the work must achieve.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub goal: Change<String>,
-    /// What the whole session may cost.
+    /// The dollars that the whole session may spend.
     #[serde(skip_serializing_if = "Change::is_keep")]
     pub budget: Change<Money>,
-    /// Keeps cleanup away from the session.
+    /// Exempts the session from cleanup.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pinned: Option<bool>,
-    /// It goes to the trash, or came back from there. Whether it is there only the store says: this
-    /// is recorded where a front end does it for somebody, so that the log names them.
+    /// The session was moved to the trash, or restored. Only the store knows whether it is there
+    /// now: this event records who did it, if a front end did it for someone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub trashed: Option<bool>,
-    /// Says whether an agent that Stepwell does not run can be taken up again.
+    /// Can the session's external agent resume it?
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ready: Option<bool>,
-    /// Messages that no compaction may take out of the view.
+    /// Messages that no compaction may remove from the view.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub pin_messages: BTreeSet<Seq>,
-    /// Messages that one may again, after pinning.
+    /// Messages that a compaction may remove again; applied after pinning.
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub unpin_messages: BTreeSet<Seq>,
-    /// What the session did before it came here; all of it, in place of what was said before.
+    /// What the session did before it was imported. It replaces all that an earlier event said of
+    /// it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub elsewhere: Option<Elsewhere>,
-    /// Who changed it, if a front end did it for somebody.
+    /// Who made the change, if a front end made it for someone.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub who: Option<Box<Who>>,
 }
 
-/// What a session did before it came here, of which its events do not tell: other systems
-/// keep the sum and not its parts.
+/// What a session did before it was imported and its events do not show: other systems keep the sum
+/// without its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Elsewhere {
-    /// Steps completed.
+    /// Completed steps.
     #[serde(skip_serializing_if = "is_zero")]
     pub steps: u64,
-    /// What it cost, with the calls before whose own price nobody told.
+    /// Its cost, with earlier calls whose own price is unknown.
     #[serde(skip_serializing_if = "Money::is_zero")]
     pub cost: Money,
-    /// Tokens that no message tells of.
+    /// Tokens that no message reports.
     #[serde(skip_serializing_if = "Usage::is_nothing")]
     pub usage: Usage,
-    /// Errors.
+    /// Number of errors.
     #[serde(skip_serializing_if = "is_zero")]
     pub errors: u64,
-    /// The last of them, which happened when this is said to have happened.
+    /// The last error; its time is that of this event.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_error: Option<String>,
 }
 
 impl Elsewhere {
-    /// Is this nothing?
+    /// Is everything here empty?
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Were there tokens whose price is not known?
+    /// Are there tokens of unknown price?
     pub(crate) fn is_unpriced(&self) -> bool {
         !self.usage.is_nothing() && self.cost.is_zero()
     }
 }
 
 impl Edited {
-    /// Does it pin messages, or let go of them?
+    /// Does it pin or unpin messages?
     #[must_use]
     pub fn moves_pins(&self) -> bool {
         !self.pin_messages.is_empty() || !self.unpin_messages.is_empty()

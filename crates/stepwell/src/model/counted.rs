@@ -1,8 +1,6 @@
-//! A number with its noun.
-
 use std::fmt::Display;
 
-/// A number with its noun, which is plural unless there is one: `1 byte`, `2 bytes`.
+/// A number with its noun, in the plural unless it is one: `1 byte`, `2 bytes`.
 #[must_use]
 pub fn counted<N: Copy + Display + PartialEq + From<u8>>(n: N, one: &str) -> String {
     let plural = if n == N::from(1) { "" } else { "s" };

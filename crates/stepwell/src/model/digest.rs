@@ -1,19 +1,19 @@
-//! Digests: of bodies, blobs, files and specs, and the chain over a session's log.
+//! Digests of bodies, blobs, files and specs, and the chain over a session's log.
 //!
-//! All are BLAKE3, which is fast on every processor. Formats that name their content by another
-//! algorithm take that digest themselves.
+//! All are BLAKE3, which is fast on every processor. Formats that need another algorithm compute it
+//! themselves.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::text::as_text;
 
-/// A BLAKE3 digest. As text it is 64 hex characters: `b3sum` prints the same.
+/// A BLAKE3 digest. As text: 64 hex characters, as `b3sum` prints them.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
 impl Digest {
-    /// The digest that the first event of a session is chained to.
+    /// The digest to which the first event of a session is chained.
     pub const GENESIS: Self = Self([0; 32]);
 
     /// The digest of `bytes`.
@@ -28,20 +28,20 @@ impl Digest {
         *self == Self::of(bytes)
     }
 
-    /// The digest of everything that can be read, and the number of bytes.
+    /// The digest and length of everything that a reader yields.
     pub fn of_reader(from: impl std::io::Read) -> std::io::Result<(Self, u64)> {
         let mut hasher = DigestHasher::default();
         let size = std::io::copy(&mut { from }, &mut hasher)?;
         Ok((hasher.digest(), size))
     }
 
-    /// The digest that has these bytes.
+    /// A digest from its bytes.
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The digest that a column holds; `None` if it does not have 32 bytes.
+    /// A digest from a column; `None` unless it has 32 bytes.
     #[must_use]
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         bytes.try_into().ok().map(Self)
@@ -53,11 +53,11 @@ impl Digest {
         &self.0
     }
 
-    /// The digest of several fields, each preceded by its length, so that no two
-    /// different lists of fields hash alike.
+    /// The digest of several fields. Each is preceded by its length, so no two different lists have
+    /// the same digest.
     #[must_use]
     pub(crate) fn of_fields(fields: &[&[u8]]) -> Self {
-        // Those of a link of the chain fit here, and are hashed at once.
+        // A link of the chain fits here and is hashed in one call.
         let mut flat = [0; 256];
         let size: usize = fields.iter().map(|field| 8 + field.len()).sum();
         if let Some(flat) = flat.get_mut(..size) {
@@ -77,7 +77,7 @@ impl Digest {
     }
 }
 
-/// Takes the digest of bytes that come in pieces.
+/// Computes the digest of bytes that arrive in pieces.
 #[derive(Clone, Debug, Default)]
 pub struct DigestHasher(blake3::Hasher);
 
@@ -155,7 +155,7 @@ mod tests {
     fn moving_a_byte_between_fields_changes_the_digest() {
         let of = Digest::of_fields;
         assert_ne!(of(&[b"ab", b"c"]), of(&[b"a", b"bc"]));
-        // Long fields are hashed piece by piece, and not otherwise.
+        // Long fields are hashed piece by piece, with the same result.
         let (long, short) = (vec![7; 300], [3; 4]);
         let mut flat = 300_u64.to_le_bytes().to_vec();
         flat.extend(&long);

@@ -1,4 +1,4 @@
-//! Events: the immutable records of a session's log, and their form in a store.
+//! Events: the unchangeable records of a session's log, and their form in a store.
 
 use std::borrow::Cow;
 
@@ -20,19 +20,19 @@ use super::work::{
 };
 use crate::model::digest::Digest;
 
-/// Lists every kind once: its variant, its body, its name in a store.
+/// Lists each kind once: its variant, its body, its name in a store.
 macro_rules! kinds {
     ($($(#[doc = $doc:literal])* $variant:ident($body:ty) = $name:literal,)*) => {
-        /// What an event says. A kind that this version does not know is kept, and
-        /// skipped wherever events are interpreted.
+        /// What an event says. An event of an unknown kind is kept, and skipped wherever events are
+        /// interpreted.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Event {
             $($(#[doc = $doc])* $variant($body),)*
-            /// A kind, or a version of one, from a newer Stepwell.
+            /// A kind, or a version of a kind, from a newer Stepwell.
             Unknown(Unknown),
         }
 
-        /// The kinds of events that this version knows.
+        /// The kinds of events that this version of Stepwell knows.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Kind {
             $($(#[doc = $doc])* $variant,)*
@@ -48,13 +48,13 @@ macro_rules! kinds {
                 match self { $(Self::$variant => $name,)* }
             }
 
-            /// The kind of a name.
+            /// The kind with this name.
             #[must_use]
             pub fn find(name: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|kind| kind.as_str() == name)
             }
 
-            /// A kind's name, to be kept; that of an unknown kind is copied.
+            /// A kind's name as a static text; only that of an unknown kind is copied.
             pub(crate) fn own_name(name: &str) -> Cow<'static, str> {
                 match name {
                     $($name => Cow::Borrowed($name),)*
@@ -64,7 +64,7 @@ macro_rules! kinds {
         }
 
         impl Event {
-            /// The name of its kind in a store.
+            /// The kind's name in a store.
             #[must_use]
             pub fn kind(&self) -> &str {
                 match self {
@@ -73,7 +73,7 @@ macro_rules! kinds {
                 }
             }
 
-            /// The same, to be kept.
+            /// The kind's name, as [`kind`](Self::kind), without a borrow of the event.
             pub(crate) fn own_kind(&self) -> Cow<'static, str> {
                 match self {
                     $(Self::$variant(_) => Cow::Borrowed($name),)*
@@ -81,12 +81,12 @@ macro_rules! kinds {
                 }
             }
 
-            /// The version of its body's form.
+            /// The version of the body's form.
             #[must_use]
             pub fn version(&self) -> u32 {
                 match self {
                     Self::Unknown(unknown) => unknown.version,
-                    // Words are recorded as they always were.
+                    // An answer in free text keeps the form of version 1.
                     Self::GateAnswered(answered) => match answered.answer {
                         Answer::Text(_) => BODY_VERSION,
                         _ => TYPED_ANSWER,
@@ -102,9 +102,9 @@ macro_rules! kinds {
                 Ok(bytes)
             }
 
-            /// The same, behind other bytes.
+            /// Appends the body's JSON to `bytes`.
             pub(crate) fn encode_into(&self, bytes: &mut Vec<u8>) -> Result<(), serde_json::Error> {
-                // Room is made once, where the usual escapes fit as well.
+                // One allocation, with room for the usual number of escapes.
                 let weight = self.weight();
                 bytes.reserve(weight + weight / 8);
                 match self {
@@ -114,13 +114,13 @@ macro_rules! kinds {
                 Ok(())
             }
 
-            /// Reads a body back.
+            /// Parses a body.
             pub(crate) fn decode(
                 kind: &str,
                 version: u32,
                 body: &[u8],
             ) -> Result<Self, serde_json::Error> {
-                // Looked over once as a whole, not again at every string in it.
+                // Checks UTF-8 once for the whole body, not again at each string.
                 let body = std::str::from_utf8(body).map_err(serde::de::Error::custom)?;
                 match (kind, version) {
                     ("gate_answered", TYPED_ANSWER) => {
@@ -152,18 +152,18 @@ macro_rules! kinds {
     };
 }
 
-/// The version of every body's form. A kind whose form changes in a way that an
-/// older reader would misread gets a number of its own.
+/// The version of every body's form. A kind whose form changes so that an older reader would
+/// misread it gets its own number.
 const BODY_VERSION: u32 = 1;
 
-/// The version of a gate's answer that is more than words.
+/// The version of a gate's answer that is more than free text.
 const TYPED_ANSWER: u32 = 2;
 
-/// The key of an event that hides others.
+/// The key of a scrub event that hides others.
 pub(crate) const HIDDEN: &str = "hidden";
 
 kinds! {
-    /// The session begins, or a fork's own part does.
+    /// The session begins, or a fork's own events begin.
     Created(Box<Created>) = "created",
     /// A message of a lane's conversation.
     Message(Message) = "message",
@@ -173,53 +173,53 @@ kinds! {
     ToolFinished(ToolFinished) = "tool_finished",
     /// A step is complete.
     Step(Step) = "step",
-    /// The run stands differently.
+    /// The run's status changed.
     Status(StatusChanged) = "status",
-    /// The work is in another phase.
+    /// The work entered another phase.
     Phase(PhaseChanged) = "phase",
-    /// A workspace file changed.
+    /// A file of the workspace changed.
     File(FileChanged) = "file",
-    /// A flow's node.
+    /// A flow's node changed.
     Node(Node) = "node",
-    /// A question for a human.
+    /// A question to a person.
     Gate(Gate) = "gate",
-    /// Its answer.
+    /// The answer to a gate.
     GateAnswered(GateAnswered) = "gate_answered",
-    /// A named seq.
+    /// A point got a name.
     Checkpoint(Checkpoint) = "checkpoint",
-    /// A prefix of the view was replaced by a summary.
+    /// A summary replaced old messages of the view.
     Compacted(Compacted) = "compacted",
-    /// Files are about to be moved back.
+    /// A rewind is about to change files.
     Rewinding(Rewinding) = "rewinding",
-    /// The session was moved back.
+    /// The session was rewound.
     Rewound(Rewound) = "rewound",
-    /// A compaction or a rewind was taken back.
+    /// A compaction or a rewind was undone.
     Undone(Undone) = "undone",
-    /// A remembered choice of the user.
+    /// A remembered answer: a rule.
     Permission(Permission) = "permission",
     /// Bodies were erased.
     Scrubbed(Scrubbed) = "scrubbed",
-    /// A file that the run produced.
+    /// The run produced a file.
     Artifact(Artifact) = "artifact",
-    /// A planned task.
+    /// A planned task, or a change of one.
     Task(Task) = "task",
-    /// A question asked while discussing.
+    /// A question about the work, asked in its discuss phase.
     Question(Question) = "question",
     /// Something went wrong.
     Error(Failure) = "error",
-    /// The session's own attributes changed.
+    /// The session's attributes changed.
     Edited(Edited) = "edited",
-    /// What a run works with.
+    /// The settings of the session's runs.
     Settings(Settings) = "settings",
-    /// A message for the runner, from anyone.
+    /// A message to the runner, from anyone.
     Said(Said) = "said",
-    /// Somebody asked the runner to stop.
+    /// Someone asked the runner to stop.
     StopAsked(StopAsked) = "stop_asked",
-    /// Somebody asked the runner to change how the work stands.
+    /// Someone asked the runner to change the work.
     WorkAsked(WorkAsked) = "work_asked",
-    /// Another program's own data under a key.
+    /// Another program's data under a key.
     Record(Record) = "record",
-    /// What another system keeps that has no word here.
+    /// Another system's data for which Stepwell has no field.
     Foreign(Foreign) = "foreign",
 }
 
@@ -230,12 +230,12 @@ pub struct Unknown {
     pub kind: String,
     /// The version of its body's form.
     pub version: u32,
-    /// Its body, as it is stored.
+    /// The body's JSON text, as it is stored.
     pub body: String,
 }
 
 impl Event {
-    /// Who said it, if it is a message.
+    /// The role, if it is a message.
     #[must_use]
     pub fn role(&self) -> Option<Role> {
         match self {
@@ -244,9 +244,8 @@ impl Event {
         }
     }
 
-    /// The name under which the store can find the event again without reading the
-    /// log: a task's id, a file's path. Events of the conversation have none, so
-    /// that they cost no index entry.
+    /// The key by which the store finds the event without reading the log: a task's id, a file's
+    /// path. Events of a conversation have none, so they cost no index entry.
     #[must_use]
     pub fn key(&self) -> Option<Cow<'_, str>> {
         let key: &str = match self {
@@ -279,7 +278,7 @@ impl Event {
         Some(Cow::Borrowed(key))
     }
 
-    /// The lane that it belongs to, if it is part of a conversation.
+    /// The lane it belongs to, if it is part of a conversation.
     #[must_use]
     pub fn lane(&self) -> Option<&Lane> {
         match self {
@@ -292,8 +291,8 @@ impl Event {
         }
     }
 
-    /// May it be appended by someone who does not hold the lease? A label, an answer, a word,
-    /// a stop or a wish must reach a running session.
+    /// May it be appended without the lease? A name, an answer, a message, a stop or a request must
+    /// reach a running session.
     #[must_use]
     pub const fn needs_no_lease(&self) -> bool {
         matches!(
@@ -306,14 +305,14 @@ impl Event {
         )
     }
 
-    /// Does it always need the lease, even in a session that another program drives? What a
-    /// run may do is for its runner to say.
+    /// Does it always need the lease, even in a session of an external agent? Only the runner
+    /// decides what a run may do.
     #[must_use]
     pub const fn always_needs_lease(&self) -> bool {
         matches!(self, Self::Settings(_) | Self::Permission(_))
     }
 
-    /// Who did it, in those that say so.
+    /// Who did it, if its kind records that.
     #[must_use]
     pub fn who(&self) -> Option<&Who> {
         match self {
@@ -328,11 +327,11 @@ impl Event {
         }
     }
 
-    /// Notes the login that a server knows its author by, in those that say who did it.
+    /// Sets the login under which the server knows the event's author.
     pub(crate) fn sign(&mut self, login: Option<&str>) {
         let who = match self {
             Self::GateAnswered(answered) => &mut answered.who,
-            // Without a login there is nothing to add to one that names nobody.
+            // Without a login, a permission that names no one stays unchanged.
             Self::Permission(permission) if permission.who.is_none() && login.is_none() => return,
             Self::Permission(permission) => permission.who.get_or_insert_default(),
             Self::Settings(settings) => &mut settings.who,
@@ -350,7 +349,7 @@ impl Event {
         if kind == Kind::GateAnswered.as_str() { TYPED_ANSWER } else { BODY_VERSION }
     }
 
-    /// Does it hold JSON of the user's, of any shape?
+    /// Does it hold JSON of any shape from the user?
     pub(crate) const fn holds_json(&self) -> bool {
         matches!(
             self,
@@ -362,8 +361,7 @@ impl Event {
         )
     }
 
-    /// Lets go of the long texts of a conversation, once they are encoded: what a session's
-    /// head and lanes are folded from needs none of them.
+    /// Drops the long texts of an encoded event. The head and the lanes are folded without them.
     pub(crate) fn shed(&mut self) {
         match self {
             Self::Message(message) => message.parts = Vec::new(),
@@ -376,8 +374,8 @@ impl Event {
         }
     }
 
-    /// The same event without its contents, as a prune leaves it: what a head and lanes are
-    /// folded from is kept. Other kinds are not pruned.
+    /// The event without its contents, as a prune leaves it: enough to fold the head and the lanes.
+    /// `None` for kinds that are not pruned.
     pub(crate) fn emptied(&self) -> Option<Self> {
         match self {
             Self::Record(Record { system, topic, .. }) => {
@@ -391,7 +389,7 @@ impl Event {
         }
     }
 
-    /// Is there nothing in it but what a prune leaves?
+    /// Did a prune empty it?
     pub(crate) fn is_emptied(&self) -> bool {
         match self {
             Self::Record(record) => {
@@ -403,7 +401,7 @@ impl Event {
         }
     }
 
-    /// About how many bytes its body takes, as far as its texts tell.
+    /// About how many bytes its body takes.
     #[must_use]
     pub fn weight(&self) -> usize {
         let texts = match self {
@@ -445,26 +443,26 @@ impl From<Created> for Event {
     }
 }
 
-/// An event to be recorded.
+/// An event before it is recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NewEvent {
-    /// The client's name for it: appending the same one again records nothing.
+    /// The client's id. Appending an event with the same id again records nothing.
     pub id: Option<EventId>,
-    /// When it happened, if that is not now: an imported event keeps its time.
+    /// When it happened, if not now: an imported event keeps its time.
     pub at: Option<Time>,
-    /// What it says.
+    /// The event's kind and body.
     pub event: Event,
-    /// Blobs that it names and that are stored with it, in the same transaction; or texts of
-    /// its own that are kept as blobs however short they are, because something else names them.
+    /// Blobs that it names, stored in the same transaction. Also texts of the event that must be
+    /// blobs, however short, because something else names their digest.
     pub attachments: Vec<Attachment>,
-    /// Is it copied from elsewhere? Then a server does not say that whoever copies it did it.
+    /// Is it a copy from another session? Then the server does not sign it with the copier's login.
     pub copied: bool,
 }
 
 /// The bytes of a blob that an event names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attachment {
-    /// Their digest, which the event names.
+    /// Their digest, by which the event names them.
     pub digest: Digest,
     /// The bytes.
     pub bytes: Vec<u8>,
@@ -485,21 +483,21 @@ impl<E: Into<Event>> From<E> for NewEvent {
 }
 
 impl NewEvent {
-    /// The same event under a name of the client's.
+    /// The same event with a client's id.
     #[must_use]
     pub fn with_id(mut self, id: EventId) -> Self {
         self.id = Some(id);
         self
     }
 
-    /// The same event with blobs that it names, or texts of it that are to be blobs.
+    /// The same event with more attachments.
     #[must_use]
     pub fn with(mut self, attachments: impl IntoIterator<Item = Attachment>) -> Self {
         self.attachments.extend(attachments);
         self
     }
 
-    /// The same event at another time than now.
+    /// The same event with a time of its own.
     #[must_use]
     pub fn at(mut self, at: Time) -> Self {
         self.at = Some(at);
@@ -510,13 +508,13 @@ impl NewEvent {
 /// A recorded event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recorded {
-    /// Where it stands.
+    /// Its number in the log.
     pub seq: Seq,
     /// When it happened.
     pub at: Time,
-    /// The client's name for it.
+    /// The client's id.
     pub id: Option<EventId>,
-    /// What it says.
+    /// The event's kind and body.
     pub event: Event,
 }
 

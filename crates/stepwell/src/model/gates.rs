@@ -1,4 +1,4 @@
-//! Questions to people, their answers, and what is remembered of them.
+//! Questions to people, their answers, and the rules made of those.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::talk::{Answer, Grant, Who};
 use super::time::Time;
 use super::tools::Effect;
 
-/// A question for a human that pauses the run.
+/// A question to a person, for which the run pauses.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Gate {
@@ -16,10 +16,10 @@ pub struct Gate {
     pub id: String,
     /// The question.
     pub prompt: String,
-    /// The answer if nobody gives one in time.
+    /// The answer at the deadline if no one has answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default: Option<String>,
-    /// Until when it may be answered.
+    /// When the question expires.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
@@ -27,22 +27,22 @@ pub struct Gate {
     )]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub deadline: Option<Time>,
-    /// The tool call that may not run unasked; absent, the gate asks for words.
+    /// The tool call that needs approval. If absent, the gate asks for free text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<AskedCall>>,
-    /// The subagent's session that asks; absent, the session itself does.
+    /// The subagent's session that asks. If absent, the session itself asks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asker: Option<SessionId>,
 }
 
 impl Gate {
-    /// A question that asks for words.
+    /// A question that asks for free text.
     pub fn new(id: impl Into<String>, prompt: impl Into<String>) -> Self {
         Self { id: id.into(), prompt: prompt.into(), ..Self::default() }
     }
 }
 
-/// A tool call that waits for a person: what they need to know to decide.
+/// A tool call that waits for approval: what a person must know to decide.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AskedCall {
@@ -50,32 +50,32 @@ pub struct AskedCall {
     pub tool: String,
     /// What it may do.
     pub effect: Effect,
-    /// The call's arguments, without secrets.
+    /// The call's arguments, with secrets redacted.
     pub arguments: String,
-    /// What it would change, line by line, where that can be told.
+    /// The changes it would make, line by line, if they can be computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
-    /// What may be answered.
+    /// The answers that are offered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
-    /// Did the arguments hold a secret? It is not kept. So only the process that runs the session
-    /// can carry the call out, and only an answer under its lease can allow it.
+    /// Did the arguments hold a secret? A secret is not stored, so only the session's runner can
+    /// execute the call, and only an answer under its lease can allow it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub holds_secret: bool,
 }
 
-/// What may be answered to a call that waits.
+/// An answer to a call that waits for approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// It may run.
+    /// Allow this call.
     Once,
-    /// It may run, and so may every later call of the tool in this session.
+    /// Allow this call and every later one of the tool in this session.
     Always,
-    /// It may not run.
+    /// Deny this call.
     Deny,
-    /// Neither it nor any later call of the tool in this session may run.
+    /// Deny this call and every later one of the tool in this session.
     Never,
 }
 
@@ -83,13 +83,13 @@ impl Choice {
     /// Every choice.
     pub const ALL: [Self; 4] = [Self::Once, Self::Always, Self::Deny, Self::Never];
 
-    /// Whether the choice is remembered for later calls.
+    /// Does the choice make a rule for later calls?
     #[must_use]
     const fn is_remembered(self) -> bool {
         matches!(self, Self::Always | Self::Never)
     }
 
-    /// The answer that it is. Only a denial has a reason.
+    /// The choice as an answer. Only a denial can have a reason.
     #[must_use]
     pub fn answer(self, reason: Option<String>) -> Option<Answer> {
         match (self, reason) {
@@ -101,8 +101,8 @@ impl Choice {
         }
     }
 
-    /// The words for the choice about a call of `tool`. Each front end shows them. A choice that is
-    /// remembered says of what: every call of the tool, or only those like a pattern.
+    /// The label of the choice for a call of `tool`, the same in all front ends. A choice that
+    /// makes a rule names its scope: every call of the tool, or those that match a pattern.
     #[must_use]
     pub fn label(self, tool: &str, pattern: Option<&str>) -> String {
         let verb = match self {
@@ -122,7 +122,7 @@ impl Choice {
 }
 
 impl AskedCall {
-    /// What may be answered to the call. A call that names no choices offers all of them.
+    /// The choices that the call offers: all of them, unless it lists some.
     #[must_use]
     pub fn offered(&self) -> &[Choice] {
         match self.choices.is_empty() {
@@ -132,18 +132,18 @@ impl AskedCall {
     }
 }
 
-/// A gate was answered. Each gate takes one answer; it may come from anyone.
+/// A gate was answered. Each gate takes one answer, which may come from anyone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GateAnswered {
-    /// Which gate.
+    /// The gate's id.
     pub id: String,
     /// The answer.
     pub answer: Answer,
     /// Who gave it.
     pub who: Who,
-    /// The last event that its giver saw: if a rewind took that back since, the answer is
-    /// refused, since it might mean something else now.
+    /// The last event that the person saw before answering. If a rewind has removed it since, the
+    /// answer is refused: it may mean something else now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<Seq>,
 }
@@ -154,7 +154,7 @@ impl GateAnswered {
         Self { id: id.into(), answer: answer.into(), who: who.into(), seen: None }
     }
 
-    /// The same answer, given by someone who saw the log up to a seq.
+    /// The same answer, from a person who saw the log up to `seen`.
     #[must_use]
     pub fn having_seen(mut self, seen: Seq) -> Self {
         self.seen = Some(seen);
@@ -162,21 +162,21 @@ impl GateAnswered {
     }
 }
 
-/// A choice of the user that is remembered for this session.
+/// A rule: an answer that is remembered for this session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Permission {
-    /// What it is about, such as a tool or a command's first word.
+    /// What it covers, such as a tool or a command's first word.
     pub rule: String,
-    /// May it run?
+    /// Are its calls allowed, or denied?
     pub allow: bool,
-    /// Who chose that; absent in what was recorded before it was noted.
+    /// Who made the rule. Absent in events from before this was recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<Who>,
 }
 
 impl Permission {
-    /// A choice that is not said to be anybody's.
+    /// A rule without an author.
     pub fn new(rule: impl Into<String>, allow: bool) -> Self {
         Self { rule: rule.into(), allow, who: None }
     }

@@ -1,4 +1,4 @@
-//! Names: of sessions, lanes and events.
+//! Identifiers of sessions, lanes and events.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,21 +10,21 @@ use super::digest::Digest;
 use super::text::as_text;
 use super::time::Time;
 
-/// Name of a session: 1 to 128 of `[A-Za-z0-9._-]`, not starting with a dot, so
-/// that it is safe as a file name, in a URL and on a command line.
+/// The id of a session: 1 to 128 of `[A-Za-z0-9._-]`, not starting with a dot. So it is safe as a
+/// file name, in a URL and on a command line.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(String);
 
-/// The longest session id, lane and label that is accepted, in bytes.
+/// The longest session id, lane and session name, in bytes.
 pub const MAX_NAME_BYTES: usize = 128;
 
-/// How new session ids look.
+/// The form of new session ids.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum IdFormat {
     /// `YYYYMMDD-HHMMSS-` and 6 hex digits, UTC.
     #[default]
     Timestamp,
-    /// This many hex digits, 4 to 64; a number outside is moved into that range.
+    /// This many hex digits, from 4 to 64. Other numbers are clamped to that range.
     Hex(u8),
     /// A random (version 4) UUID.
     Uuid,
@@ -55,26 +55,26 @@ impl SessionId {
         &self.0
     }
 
-    /// What follows its last dash. In ids that begin with the time, this part tells the
-    /// sessions of one day apart.
+    /// The text after the last hyphen. In ids that begin with the time, it tells the sessions of
+    /// one day apart.
     #[must_use]
     pub fn ending(&self) -> &str {
         ending(&self.0)
     }
 }
 
-/// What follows an id's last dash.
+/// The text after an id's last hyphen.
 pub(crate) fn ending(id: &str) -> &str {
     id.rsplit('-').next().unwrap_or(id)
 }
 
-/// The text cannot name a session or a lane.
+/// A text that cannot name a session or a lane.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a valid {what}: {why}")]
 pub struct InvalidName {
-    /// What it should have named.
+    /// The kind of name.
     pub what: &'static str,
-    /// The text, cut to 80 characters.
+    /// The text, truncated to 80 characters.
     pub text: String,
     /// The rule that it breaks.
     pub why: &'static str,
@@ -118,11 +118,11 @@ as_text!(SessionId);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Lane(Cow<'static, str>);
 
-/// The lane of nearly every message: it takes no room of its own.
+/// The lane of nearly every message, which needs no allocation.
 const MAIN: &str = "main";
 
 impl Lane {
-    /// The lane of a run that names no other.
+    /// The lane of a run with a single conversation.
     #[must_use]
     pub fn main() -> Self {
         Self(Cow::Borrowed(MAIN))
@@ -168,21 +168,21 @@ impl fmt::Display for Lane {
 
 as_text!(Lane);
 
-/// A name that a client gives to an event before it is sent, so that asking again
-/// after a lost answer cannot record it twice. Unique within a session.
+/// An id that a client gives to an event before sending it, so that a retry cannot record it twice.
+/// Unique within a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct EventId(uuid::Uuid);
 
 impl EventId {
-    /// An id from 16 bytes: random ones, or the front of a digest of what the
-    /// event stands for, which makes importing the same thing twice harmless.
+    /// An id from 16 bytes: random ones, or the start of a digest of the event's content, so that
+    /// importing it twice is harmless.
     #[must_use]
     pub fn from_bytes(bytes: [u8; 16]) -> Self {
         Self(uuid::Uuid::from_bytes(bytes))
     }
 
-    /// The id that stands for `bytes`.
+    /// The id derived from the digest of `bytes`.
     #[must_use]
     pub fn derived(bytes: &[u8]) -> Self {
         let mut front = [0; 16];

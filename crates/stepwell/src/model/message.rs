@@ -1,4 +1,4 @@
-//! Messages: what a model was told and what it said.
+//! Messages of a conversation with a model.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,31 +8,31 @@ use super::position::Seq;
 use super::time::Time;
 use super::usage::Usage;
 
-/// Who speaks.
+/// Who speaks in a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// Standing instructions.
+    /// Instructions.
     System,
-    /// The user, or whoever stands in for them.
+    /// The user, or a program in the user's name.
     User,
     /// The model.
     Assistant,
-    /// Tools, answering the model's calls.
+    /// Tools, with the results of the model's calls.
     Tool,
 }
 
-/// Who wrote a message: its role says only in whose name the model reads it.
+/// Who wrote a message. Its role says only in whose name the model reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Author {
-    /// The speaker that the role names.
+    /// The one that the role names.
     #[default]
     Speaker,
-    /// The program that ran the agent: context, reminders and instructions that it injected in
-    /// the speaker's name.
+    /// The program that ran the agent: context, reminders and instructions that it injected under
+    /// the role.
     Program,
 }
 
@@ -46,7 +46,7 @@ impl Author {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Message {
-    /// Whose conversation it belongs to.
+    /// The conversation it belongs to.
     #[serde(default)]
     pub lane: Lane,
     /// Who speaks.
@@ -54,42 +54,42 @@ pub struct Message {
     /// Who wrote it.
     #[serde(default, skip_serializing_if = "Author::is_speaker")]
     pub author: Author,
-    /// What is said, in order.
+    /// Its content, in order.
     pub parts: Vec<Part>,
     /// The model that answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Tokens of the call that this message answers.
+    /// Tokens of the model call that produced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What that call cost; absent beside a usage, the price was not known.
+    /// The cost of that call. Absent beside a usage if the price was unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// The call that this message answers.
+    /// The model call that produced it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<Box<ModelCall>>,
-    /// The [`Said`](crate::model::talk::Said) event that this message takes in.
+    /// The [`Said`](crate::model::talk::Said) event that this message delivers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<Seq>,
 }
 
-/// A model call: when it was made, and what its provider says of it.
+/// A model call: its times, and its provider's metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct ModelCall {
-    /// When the model was asked.
+    /// When the request was sent.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "super::time::to_micros")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub asked_at: Option<Time>,
-    /// When the first piece of its answer came.
+    /// When the first piece of the answer arrived.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "super::time::to_micros")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<Time>"))]
     pub first_at: Option<Time>,
-    /// The provider's name for the answer.
+    /// The provider's id of the answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub response_id: Option<String>,
-    /// Why the model stopped, in the provider's words.
+    /// Why the model stopped, in the provider's terms.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
 }
@@ -103,11 +103,11 @@ pub enum Part {
     Text(Text),
     /// The model's visible reasoning.
     Thinking(Text),
-    /// A picture.
+    /// An image.
     Image(Image),
-    /// The model asks for a tool.
+    /// The model calls a tool.
     ToolCall(ToolCall),
-    /// A tool's answer.
+    /// The result of a tool call.
     ToolResult(ToolResult),
 }
 
@@ -122,11 +122,11 @@ pub struct Text {
     pub opaque: Option<Opaque>,
 }
 
-/// A picture.
+/// An image.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Image {
-    /// Such as `image/png`.
+    /// The media type, such as `image/png`.
     pub media_type: String,
     /// The bytes in base64, or a URL.
     pub data: String,
@@ -135,33 +135,33 @@ pub struct Image {
     pub opaque: Option<Opaque>,
 }
 
-/// The model asks for a tool.
+/// A model's request to use a tool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCall {
-    /// The provider's name for this call, which its result repeats.
+    /// The provider's id of this call, which the result repeats.
     pub id: String,
-    /// The tool.
+    /// The tool's name.
     pub name: String,
-    /// The arguments' JSON text, byte for byte as the model wrote it: it may be malformed.
+    /// The arguments' JSON text, byte for byte as the model wrote it. It may be malformed.
     pub arguments: String,
     /// The provider's own data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub opaque: Option<Opaque>,
 }
 
-/// A tool's answer to one call.
+/// The result of one tool call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// The call that it answers.
     pub call_id: String,
-    /// What the tool returned, or why it did not.
+    /// The tool's output, or why it failed.
     pub text: String,
     /// Did the tool fail?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
-    /// Pictures that the tool returned.
+    /// Images that the tool returned.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub images: Vec<Image>,
     /// The provider's own data.
@@ -169,12 +169,12 @@ pub struct ToolResult {
     pub opaque: Option<Opaque>,
 }
 
-/// A provider's own data, such as a signature, kept byte for byte and sent back
-/// to that provider only.
+/// A provider's own data, such as a signature. It is kept byte for byte and sent back only to that
+/// provider.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Opaque {
-    /// Whose data it is.
+    /// The provider.
     pub provider: String,
     /// The data, as the provider sent it.
     pub data: String,
@@ -189,29 +189,29 @@ impl Message {
         Self { lane, role, author, parts, model, usage, cost, call: None, said: None }
     }
 
-    /// Standing instructions.
+    /// A message with instructions.
     pub fn system(text: impl Into<String>) -> Self {
         Self::new(Role::System, vec![Part::text(text)])
     }
 
-    /// The user's words.
+    /// A message of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::new(Role::User, vec![Part::text(text)])
     }
 
-    /// The model's words.
+    /// A message of the model.
     pub fn assistant(text: impl Into<String>) -> Self {
         Self::new(Role::Assistant, vec![Part::text(text)])
     }
 
-    /// A tool's answer.
+    /// A message with a tool's result.
     pub fn tool_result(call_id: impl Into<String>, text: impl Into<String>) -> Self {
         let result =
             ToolResult { call_id: call_id.into(), text: text.into(), ..ToolResult::default() };
         Self::new(Role::Tool, vec![Part::ToolResult(result)])
     }
 
-    /// The same message with a tool call behind what it says.
+    /// The same message with another tool call at its end.
     #[must_use]
     pub fn calling(
         mut self,
@@ -235,21 +235,21 @@ impl Message {
         self
     }
 
-    /// The same message, injected by the program that ran the agent.
+    /// The same message, marked as injected by the program that ran the agent.
     #[must_use]
     pub fn injected(mut self) -> Self {
         self.author = Author::Program;
         self
     }
 
-    /// Are these the user's own words, and not what a program injected in the user's name?
+    /// Did the user write this, and not a program in the user's name?
     #[must_use]
     pub fn is_from_user(&self) -> bool {
         self.role == Role::User && self.author == Author::Speaker
     }
 
-    /// The same message with what the call behind it used. `cost` is absent when
-    /// the model's price is not known.
+    /// The same message with the usage of the call that produced it. `cost` is absent if the
+    /// model's price is unknown.
     #[must_use]
     pub fn spending(mut self, usage: Usage, cost: Option<Money>) -> Self {
         self.usage = Some(usage);
@@ -257,7 +257,7 @@ impl Message {
         self
     }
 
-    /// The same message, taking in what was said at a seq.
+    /// The same message, as the delivery of the `Said` event at a seq.
     #[must_use]
     pub fn taking_in(mut self, said: Seq) -> Self {
         self.said = Some(said);
@@ -280,7 +280,7 @@ impl Message {
         })
     }
 
-    /// Its plain text, the parts joined by line breaks.
+    /// Its plain text, with line breaks between the parts.
     #[must_use]
     pub fn text(&self) -> String {
         let texts: Vec<_> = self.parts.iter().filter_map(Part::as_text).collect();

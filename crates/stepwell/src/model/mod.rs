@@ -1,7 +1,7 @@
-//! The words of Stepwell as types: ids, positions, money, messages, events.
+//! Stepwell's words as types: ids, seqs, money, messages, events.
 //!
-//! Nothing here does I/O or knows the time. What a module needs of the outside
-//! arrives as an argument.
+//! Nothing here does I/O or reads the clock. What a module needs from outside arrives as an
+//! argument.
 
 pub(crate) mod attribute;
 pub(crate) mod counted;

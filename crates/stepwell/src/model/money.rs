@@ -1,4 +1,4 @@
-//! Money, exactly.
+//! Exact amounts of money.
 
 use std::fmt;
 use std::iter::Sum;
@@ -7,36 +7,36 @@ use std::str::FromStr;
 
 use super::text::as_text;
 
-/// An amount in US dollars, counted in whole picodollars (10⁻¹²), so that adding
-/// never rounds. A token at $0.0375 per million costs 37,500 of them; the
-/// cheapest price in use is several digits away from the last place.
-/// Written as a decimal text such as `"1.25"`, because a JSON number is a float
-/// to most readers.
+/// An amount in US dollars, in whole picodollars (10⁻¹²), so that addition never rounds. A token at
+/// $0.0375 per million costs 37,500 of them; the cheapest price in use is several digits above the
+/// last place.
+/// Its JSON form is a decimal text such as `"1.25"`, because most readers treat a JSON number as a
+/// float.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Money(i128);
 
-/// Places behind the decimal point.
+/// Decimal places.
 const PLACES: usize = 12;
 const UNIT: i128 = 1_000_000_000_000;
 
 impl Money {
-    /// Nothing.
+    /// Zero dollars.
     pub const ZERO: Self = Self(0);
 
-    /// An amount in picodollars. The smallest `i128` is taken as the one above it, whose
-    /// opposite exists.
+    /// An amount in picodollars. The smallest `i128` becomes the next larger one, which can be
+    /// negated.
     #[must_use]
     pub const fn from_picos(picos: i128) -> Self {
         Self(if picos == i128::MIN { i128::MIN + 1 } else { picos })
     }
 
-    /// This much more, up to the most there is.
+    /// The sum, or the largest amount if it overflows.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self::from_picos(self.0.saturating_add(other.0))
     }
 
-    /// This much less, down to the least there is.
+    /// The difference, or the smallest amount if it overflows.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self::from_picos(self.0.saturating_sub(other.0))
@@ -48,8 +48,8 @@ impl Money {
         self.0
     }
 
-    /// What `tokens` cost at this price per million of them, rounded to the
-    /// nearest picodollar, halves away from zero.
+    /// The cost of `tokens` at this price per million, rounded to the nearest picodollar, halves
+    /// away from zero.
     #[must_use]
     pub const fn per_million(self, tokens: u64) -> Self {
         let whole = self.0.saturating_mul(tokens as i128);
@@ -57,15 +57,14 @@ impl Money {
         Self::from_picos(whole.saturating_add(half) / 1_000_000)
     }
 
-    /// The nearest amount to a float, which is how other systems store a cost.
-    /// Not a number and the infinities are refused.
+    /// The nearest amount to a float, which other systems store. `None` for NaN and infinities.
     #[must_use]
     pub fn from_f64(dollars: f64) -> Option<Self> {
         // `{:.12}` prints the nearest decimal; parsing it keeps the arithmetic exact.
         if dollars.is_finite() { format!("{dollars:.12}").parse().ok() } else { None }
     }
 
-    /// Is this nothing?
+    /// Is the amount zero?
     #[must_use]
     pub const fn is_zero(&self) -> bool {
         self.0 == 0
@@ -93,7 +92,7 @@ impl Sum for Money {
 }
 
 impl fmt::Display for Money {
-    /// The shortest exact decimal, or with a precision, rounded to it.
+    /// The shortest exact decimal; with a precision, rounded to it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.0 < 0 { "-" } else { "" };
         let mut picos = self.0.unsigned_abs();
@@ -102,7 +101,7 @@ impl fmt::Display for Money {
         picos = (picos + cut / 2) / cut * cut;
         let unit = UNIT.unsigned_abs();
         let (whole, part) = (picos / unit, picos % unit);
-        // A head holds several amounts, and is written at every append.
+        // Formatted by hand for speed: a head holds several amounts and is written at every append.
         let (mut digits, mut rest) = ([b'0'; PLACES], u64::try_from(part).unwrap_or(0));
         for digit in digits.iter_mut().rev() {
             *digit += (rest % 10) as u8;
@@ -118,7 +117,7 @@ impl fmt::Display for Money {
     }
 }
 
-/// The text is not an amount of money.
+/// A text that is not an amount of money.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not an amount such as 1.25 (at most 12 decimal places)")]
 pub struct NotMoney(pub String);
@@ -156,7 +155,7 @@ mod tests {
         let step: Money = "0.0000003".parse().unwrap();
         let total: Money = std::iter::repeat_n(step, 100_000).sum();
         assert_eq!(total, "0.03".parse().unwrap());
-        // The float that the seeds used does drift, or this test shows nothing.
+        // A float does drift, or this test would show nothing.
         let float: f64 = std::iter::repeat_n(0.000_000_3_f64, 100_000).sum();
         assert!(float.to_bits() != 0.03_f64.to_bits());
     }
@@ -179,9 +178,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_money_is_refused() {
+    fn invalid_amounts_are_refused() {
         for text in ["", "-", ".", "1.", ".5", "1e3", "1,2", "0.0000000000001", "NaN", "+1"] {
-            assert!(text.parse::<Money>().is_err(), "{text:?} was taken");
+            assert!(text.parse::<Money>().is_err(), "{text:?} was accepted");
         }
         assert_eq!(Money::from_f64(f64::NAN), None);
         assert_eq!(Money::from_f64(0.1 + 0.2).unwrap().to_string(), "0.3");

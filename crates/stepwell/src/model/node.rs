@@ -1,4 +1,4 @@
-//! Keys of a flow's nodes: the names under which their results are recorded.
+//! Keys of a flow's nodes, under which their results are recorded.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,23 +6,23 @@ use std::str::FromStr;
 use super::id::{InvalidName, MAX_NAME_BYTES};
 use super::text::as_text;
 
-/// The name of a piece of a flow's work, unique in its session and the same in every run of
-/// it: what is recorded under it is never done again.
+/// The key of a node: unique in its session, and the same in every run of it. A node with a
+/// recorded result never runs again.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NodeKey {
     /// `step/0`: a step of a chain.
     Step(u32),
     /// `router/1`: an attempt to choose a route.
     Router(u32),
-    /// `review/1`: what a person says to a route, a plan or an evaluation.
+    /// `review/1`: a person's review of a route, a plan or an evaluation.
     Review(u32),
     /// `route/billing/0`: a step of a route.
     Route(NodeId, u32),
     /// `branch/web/0`: a step of a branch.
     Branch(NodeId, u32),
-    /// `reduce`: what brings branches or workers together.
+    /// `reduce`: the node that merges branches or workers.
     Reduce,
-    /// `task/fetch`: a task of a graph of tasks.
+    /// `task/fetch`: a task of a task graph.
     Task(NodeId),
     /// `produce`: the first draft.
     Produce,
@@ -30,35 +30,35 @@ pub enum NodeKey {
     Evaluate(u32),
     /// `revise/1`: the draft after it.
     Revise(u32),
-    /// `plan/1`: what the workers of a round are to do.
+    /// `plan/1`: the plan for a round of workers.
     Plan(u32),
     /// `worker/1/0`: a worker of a round.
     Worker(u32, u32),
-    /// `writeup`: the last word on what was brought together.
+    /// `writeup`: the final text about the merged results.
     Writeup,
     /// `node/start/1`: a visit to a node of a graph.
     Visit(NodeId, u32),
     /// `phase/plan/1`: a visit to a phase of guided work.
     Phase(NodeId, u32),
-    /// `work/approve/2`: a part of guided work, and which time it is done.
+    /// `work/approve/2`: a part of guided work, and the number of its repetition.
     Work(NodeId, u32),
     /// `attempt/3/1`: an attempt at a planned task.
     Attempt(NodeId, u32),
-    /// `decide/3/1`: what becomes of a planned task after an attempt that failed.
+    /// `decide/3/1`: the decision about a planned task after a failed attempt.
     Decide(NodeId, u32),
-    /// `check/2/0`: a check of a round of verification.
+    /// `check/2/0`: a check in a round of verification.
     Check(u32, u32),
 }
 
-/// The name of a part of a flow, as its author wrote it: 1 to 63 bytes without a slash, so
-/// that a key can be read back, and short enough for two of them to name a lane.
+/// The id of a flow's part, as its author wrote it: 1 to 63 bytes without a slash, so that a key
+/// can be parsed, and short enough for two of them to name a lane.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(String);
 
-/// The longest name of a part of a flow, in bytes.
+/// The longest id of a flow's part, in bytes.
 pub const MAX_NODE_ID_BYTES: usize = 63;
 
-// Two names and a slash fit a lane.
+// Two ids and a slash fit in a lane's name.
 const _: () = assert!(2 * MAX_NODE_ID_BYTES < MAX_NAME_BYTES);
 
 impl NodeId {
@@ -126,10 +126,10 @@ impl FromStr for NodeKey {
 
     fn from_str(text: &str) -> Result<Self, InvalidName> {
         let refuse = |why| InvalidName::new("key of a node", text, why);
-        // As it is written, and in no other way: one node has one key.
+        // Only the canonical spelling is accepted: a node has one key.
         let number = |n: &str| {
             let read = n.parse::<u32>().ok().filter(|read| read.to_string() == n);
-            read.ok_or_else(|| refuse("where a number should be, there is none"))
+            read.ok_or_else(|| refuse("expected a number"))
         };
         let parts: Vec<&str> = text.split('/').collect();
         Ok(match parts.as_slice() {
@@ -152,7 +152,7 @@ impl FromStr for NodeKey {
             ["attempt", id, n] => Self::Attempt(id.parse()?, number(n)?),
             ["decide", id, n] => Self::Decide(id.parse()?, number(n)?),
             ["check", round, n] => Self::Check(number(round)?, number(n)?),
-            _ => return Err(refuse("no pattern has such a node")),
+            _ => return Err(refuse("no flow has such a node")),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Where a session comes from.
+//! The first event of a session: what it is and where it comes from.
 
 use std::collections::BTreeMap;
 
@@ -10,67 +10,68 @@ use super::position::Seq;
 use super::spec_hash::SpecHash;
 use super::time::Time;
 
-/// The scope of sessions that are rows of the ledger. By it lists leave them out.
+/// The scope of the ledger's sessions, by which lists skip them.
 pub const LEDGER_SCOPE: &str = "stepwell/ledger";
 
-/// The first record of a session: what was asked, of whom, and where.
+/// The first event of a session: its task, its agent, its place and its source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Created {
-    /// The session's name.
+    /// The session's id.
     pub id: SessionId,
-    /// What the user asked for.
+    /// The task, in the user's words.
     pub task: String,
-    /// The agent that does it.
+    /// The agent that works on it.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub agent: String,
     /// The model that it uses.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub model: String,
-    /// Whose model that is.
+    /// The model's provider.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub provider: String,
     /// The folder that it works in.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub workspace: String,
-    /// Who moves the session on.
+    /// Who drives the session.
     #[serde(default)]
     pub driver: Driver,
-    /// The phases that its work goes through, if it has any.
+    /// The phases of its work, if it has any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<PhaseSet>,
-    /// What it grew out of.
+    /// What it grew out of: nothing, a parent's tool call, or a fork.
     #[serde(default)]
     pub origin: Origin,
-    /// The workflow that it runs.
+    /// The flow that it runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<Flow>,
     /// The project that it works on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project: Option<Project>,
-    /// Where it was imported from, or which program keeps it here.
+    /// Where it was imported from, or which program stores it here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<Source>,
-    /// What it belongs to, such as an application and a user, in words of the program that
-    /// keeps it here: sessions are listed by it.
+    /// What it belongs to, such as an application and a user, in the terms of the program that
+    /// stores it here. Lists can be restricted to a scope.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
-    /// Are secrets taken out of what is recorded? A [`Stepwell`](crate::sessions::Stepwell) sets it. It is
-    /// absent in imports, which are kept byte for byte, and in what was recorded before it was noted.
+    /// Are secrets redacted before they are recorded? A [`Stepwell`](crate::sessions::Stepwell)
+    /// sets it. It is absent in imports, which are kept byte for byte, and in events from before
+    /// this was recorded.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub redacted: bool,
 }
 
-/// Who moves a session on.
+/// Who drives a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Driver {
-    /// A runner that holds the lease while it works.
+    /// A runner of Stepwell's, which holds the lease while it works.
     #[default]
     Own,
-    /// An agent that Stepwell does not run. It holds no lease between its short
-    /// updates, and its status follows its phase.
+    /// An external agent. It holds no lease between its short updates, and its status follows its
+    /// phase.
     External,
 }
 
@@ -82,22 +83,22 @@ pub enum Origin {
     /// Nothing: a user started it.
     #[default]
     Root,
-    /// A parent's agent started it. It goes with its parent.
+    /// An agent of the parent started it. It is deleted with its parent.
     Subagent {
         /// The session that started it.
         parent: SessionId,
     },
-    /// Another session's first events. It stands on its own.
+    /// It starts with another session's first events. It is independent otherwise.
     Fork {
-        /// The session whose events it shares.
+        /// The session whose first events it shares.
         parent: SessionId,
-        /// The last event that it shares.
+        /// The last shared event.
         at: Seq,
     },
 }
 
 impl Origin {
-    /// The session that it grew out of.
+    /// The parent, if there is one.
     #[must_use]
     pub fn parent(&self) -> Option<&SessionId> {
         match self {
@@ -107,7 +108,7 @@ impl Origin {
     }
 }
 
-/// The workflow that a session runs.
+/// The flow that a session runs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Flow {
@@ -119,7 +120,7 @@ pub struct Flow {
     pub spec: String,
     /// SHA-256 of the spec's raw bytes.
     pub hash: SpecHash,
-    /// What the user set its variables to.
+    /// The values that the user set for its variables.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub variables: BTreeMap<String, serde_json::Value>,
 }
@@ -129,11 +130,11 @@ pub struct Flow {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Project {
-    /// Such as `web` or `library`.
+    /// The type, such as `web` or `library`.
     pub project_type: String,
-    /// Such as `react`.
+    /// The framework, such as `react`.
     pub framework: String,
-    /// What the user answered when asked about it.
+    /// The user's answers to questions about it.
     pub answers: BTreeMap<String, serde_json::Value>,
 }
 
@@ -141,9 +142,9 @@ pub struct Project {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Source {
-    /// The system.
+    /// The other system's name.
     pub system: String,
-    /// Its own name for the session.
+    /// The session's id there.
     pub id: String,
     /// When the session began there.
     #[serde(
@@ -156,7 +157,7 @@ pub struct Source {
 }
 
 impl Created {
-    /// A session of that name for that task; everything else is left open.
+    /// A session with this id and task, and defaults otherwise.
     pub fn new(id: SessionId, task: impl Into<String>) -> Self {
         Self {
             id,
@@ -198,21 +199,21 @@ impl Created {
         self
     }
 
-    /// The same session going through phases.
+    /// The same session with phases.
     #[must_use]
     pub fn with_phases(mut self, phases: PhaseSet) -> Self {
         self.phases = Some(phases);
         self
     }
 
-    /// The same session, belonging to a scope.
+    /// The same session in a scope.
     #[must_use]
     pub fn in_scope(mut self, scope: impl Into<String>) -> Self {
         self.scope = Some(scope.into());
         self
     }
 
-    /// The same session, moved on by an agent that Stepwell does not run.
+    /// The same session, driven by an external agent.
     #[must_use]
     pub fn driven_externally(mut self) -> Self {
         self.driver = Driver::External;

@@ -1,11 +1,11 @@
-//! A command that a user ran themselves: how a model is told of it, and how that is read back.
+//! A shell command that the user ran in the chat: its form in a message, and how that is parsed.
 
-/// A command that a user ran themselves, and what came of it.
+/// A shell command that the user ran, and its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnCommand {
     /// The command as it was typed.
     pub command: String,
-    /// What it wrote.
+    /// Its output.
     pub output: String,
     /// Why it failed, if it did.
     pub failed: Option<String>,
@@ -14,7 +14,7 @@ pub struct OwnCommand {
 const BEGIN: &str = "I ran ";
 
 impl OwnCommand {
-    /// What a model is told: Markdown that neither the command nor its output can break out of.
+    /// The message to the model: Markdown that neither the command nor its output can break out of.
     #[must_use]
     pub fn told(&self) -> String {
         let command = match longest_run(&self.command) {
@@ -30,12 +30,12 @@ impl OwnCommand {
         format!("{BEGIN}{command}:\n\n{fence}\n{output}\n{fence}{failed}")
     }
 
-    /// Reads the command at the beginning of a text, and what was said behind it.
+    /// Parses a command at the start of a text. Returns it with the rest of the text.
     #[must_use]
     pub fn read(text: &str) -> Option<(Self, &str)> {
         let text = text.strip_prefix(BEGIN)?;
         let ticks = ticks_before(text);
-        // Spaces set a command apart that has ticks in it.
+        // A command that contains backticks is padded with spaces.
         let padded = ticks > 1 && text[ticks..].starts_with(' ');
         let (ticks, pad) = if padded { (ticks, " ") } else { (ticks.min(1), "") };
         let text = text.get(ticks..)?.strip_prefix(pad)?;
@@ -52,7 +52,7 @@ impl OwnCommand {
     }
 }
 
-/// What stands before the first line that is just this, and behind that line.
+/// The text before and after the first line that equals `line`.
 fn until_line<'a>(text: &'a str, line: &str) -> Option<(&'a str, &'a str)> {
     let mut at = 0;
     for each in text.split('\n') {
@@ -65,7 +65,7 @@ fn until_line<'a>(text: &'a str, line: &str) -> Option<(&'a str, &'a str)> {
     None
 }
 
-/// Why a command failed, if the next line says it.
+/// The reason of the failure, if the next line holds one.
 fn failure(text: &str) -> (Option<String>, &str) {
     let Some(next) = text.strip_prefix("\n(") else { return (None, text) };
     let end = next.find('\n').unwrap_or(next.len());
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_read_back() {
+    fn a_command_reads_back_from_its_message() {
         for own in [
             ran("git status", "clean", None),
             ran("false", "", Some("exit status 1")),
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_with_ticks_that_were_told_without_care_are_read() {
+    fn commands_with_unescaped_backticks_are_read() {
         for command in ["echo `date`", "`date`"] {
             let told = format!("I ran `{command}`:\n\n```\nout\n```");
             assert_eq!(OwnCommand::read(&told), Some((ran(command, "out", None), "")), "{told}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn other_words_are_no_command() {
+    fn other_texts_are_not_commands() {
         for text in ["I ran away", "I ran `make`.", "I ran `make`:\n\n```\nout", "I ran ", "x"] {
             assert_eq!(OwnCommand::read(text), None, "{text}");
         }

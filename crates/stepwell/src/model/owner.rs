@@ -6,27 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use super::talk::Who;
 
-/// Who holds a lease: a process, told apart from a later one that got its number.
+/// The process that holds a lease. It differs from a later process with the same number.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Owner {
     /// The machine's name.
     pub host: String,
-    /// Which start of that machine.
+    /// The id of that machine's boot.
     pub boot: String,
-    /// Which set of process numbers: a container has its own.
+    /// The namespace of the process number: a container has its own.
     #[serde(default)]
     pub namespace: String,
     /// The process number.
     pub pid: u32,
-    /// When that process started, in the machine's own words.
+    /// When the process started, in the machine's own format.
     pub started: String,
-    /// Whose process it is; empty, if that is not known.
+    /// The process's user; empty if unknown.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub user: String,
 }
 
 impl Owner {
-    /// Who that is, as events name it.
+    /// The process's user and host, as events record them.
     #[must_use]
     pub fn who(&self) -> Who {
         Who::new(&self.user, &self.host)

@@ -1,4 +1,4 @@
-//! Where in its work an agent is: two sets of phases, their legal moves, and which can be resumed.
+//! Phases of work: two sets, their legal moves, and which phases can be resumed.
 
 use std::fmt;
 
@@ -6,13 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::status::Status;
 
-/// One phase. Which of them belong together, a [`PhaseSet`] says.
+/// One phase. Its [`PhaseSet`] holds the rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the two sets below describe them in their order of work")]
 pub enum Phase {
-    // lifecycle
+    // Phases of `PhaseSet::Lifecycle`.
     Initializing,
     Investigating,
     Planning,
@@ -22,7 +22,7 @@ pub enum Phase {
     Completed,
     Failed,
     Abandoned,
-    // workflow
+    // Phases of `PhaseSet::Workflow`.
     Idle,
     Initialize,
     Discuss,
@@ -38,26 +38,25 @@ pub enum Phase {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum PhaseSet {
-    /// initializing, investigating, planning, approval, executing, validating, and
-    /// the final completed, failed and abandoned. Any phase that is not final may
-    /// move to any other.
+    /// initializing, investigating, planning, approval, executing, validating, and the final
+    /// completed, failed and abandoned. Any phase that is not final may move to any other.
     Lifecycle,
-    /// idle, initialize, discuss, plan, execute, verify, runtime, ship. Moves follow
-    /// a fixed table; going back from plan to discuss is allowed three times.
+    /// idle, initialize, discuss, plan, execute, verify, runtime, ship. Moves follow a fixed table;
+    /// plan may go back to discuss three times.
     Workflow,
 }
 
-/// How often work may go back from plan to discuss before it has to go on.
+/// How often work may go back from plan to discuss.
 pub const MAX_DISCUSS_RETURNS: u32 = 3;
 
-/// What a set says of a move between two of its phases.
+/// A set's judgment of a move between two of its phases.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Move {
-    /// It may be made.
+    /// Allowed.
     Legal,
-    /// The phase is already there; nothing needs to be recorded.
+    /// The session is already in that phase; nothing needs recording.
     Stay,
-    /// It may not; these are the phases that can be moved to.
+    /// Not allowed; these are the phases that can follow.
     Illegal(Vec<Phase>),
 }
 
@@ -67,7 +66,7 @@ use Phase::{
 };
 
 impl PhaseSet {
-    /// The set's phases, in their order of work; the first is where a session starts.
+    /// The set's phases in their order of work. A session starts in the first.
     #[must_use]
     pub const fn phases(self) -> &'static [Phase] {
         match self {
@@ -104,7 +103,7 @@ impl PhaseSet {
         self.phases().iter().copied().find(|phase| phase.as_str() == name)
     }
 
-    /// Can a session be taken up again in this phase?
+    /// Can a session in this phase be resumed?
     #[must_use]
     pub const fn resumable(self, phase: Phase) -> bool {
         match self {
@@ -113,13 +112,13 @@ impl PhaseSet {
         }
     }
 
-    /// Is this a phase that cannot be left?
+    /// Is this phase final?
     #[must_use]
     pub const fn is_final(self, phase: Phase) -> bool {
         matches!((self, phase), (Self::Lifecycle, Completed | Failed | Abandoned))
     }
 
-    /// What may follow `from`, when plan went back to discuss `returns` times already.
+    /// The phases that may follow `from` after plan went back to discuss `returns` times.
     #[must_use]
     pub fn next(self, from: Phase, returns: u32) -> Vec<Phase> {
         let table: &[Phase] = match (self, from) {
@@ -141,7 +140,7 @@ impl PhaseSet {
         table.to_vec()
     }
 
-    /// May a session move so?
+    /// Judges a move.
     #[must_use]
     pub fn judge(self, from: Phase, to: Phase, returns: u32) -> Move {
         let legal = self.next(from, returns);
@@ -154,7 +153,7 @@ impl PhaseSet {
         }
     }
 
-    /// The status of a session in this phase that Stepwell does not run itself.
+    /// The status of a session of an external agent in this phase.
     #[must_use]
     pub const fn status(self, phase: Phase) -> Status {
         match phase {
@@ -203,7 +202,7 @@ impl fmt::Display for Phase {
 mod tests {
     use super::*;
 
-    /// The workflow's table as its users wrote it down.
+    /// The table of moves, written down independently of the code.
     const MOVES: &str = "idle>initialize initialize>discuss initialize>execute initialize>idle \
         discuss>plan discuss>execute discuss>idle plan>execute plan>plan plan>discuss plan>idle \
         execute>verify execute>ship execute>idle verify>runtime verify>ship verify>execute \
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn the_seeds_resumable_phases_are_resumable_and_no_others() {
+    fn exactly_these_phases_can_be_resumed() {
         let resumable = |set: PhaseSet| -> Vec<_> {
             set.phases().iter().filter(|p| set.resumable(**p)).map(|p| p.as_str()).collect()
         };

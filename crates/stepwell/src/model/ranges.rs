@@ -1,4 +1,4 @@
-//! Many seqs, said briefly.
+//! Compact sets of seqs.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,22 +11,22 @@ use super::position::Seq;
 pub struct SeqRanges(Vec<(Seq, Seq)>);
 
 impl SeqRanges {
-    /// Are there none?
+    /// Is the set empty?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many seqs they are.
+    /// How many seqs it holds.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.0.iter().map(|(first, last)| (last.get() + 1).saturating_sub(first.get())).sum()
     }
 
-    /// Is this one of them?
+    /// Does it hold this seq?
     #[must_use]
     pub fn contains(&self, seq: Seq) -> bool {
-        // They are in order, unless another program wrote them.
+        // No binary search: another program may have written the ranges in any order.
         self.0.iter().any(|(first, last)| (*first..=*last).contains(&seq))
     }
 
@@ -35,13 +35,13 @@ impl SeqRanges {
         self.0.iter().copied()
     }
 
-    /// The last of them all.
+    /// The largest seq.
     #[must_use]
     pub fn last(&self) -> Option<Seq> {
         self.0.iter().map(|(_, last)| *last).max()
     }
 
-    /// The first of them all.
+    /// The smallest seq.
     #[must_use]
     pub fn first(&self) -> Option<Seq> {
         self.0.iter().map(|(first, _)| *first).min()

@@ -16,24 +16,24 @@ use super::usage::Usage;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointReason {
-    /// Someone asked for it.
+    /// A person or agent asked for it.
     #[default]
     Manual,
     /// The phase changed.
     Phase,
-    /// The runner takes them now and then.
+    /// The runner made it on its own.
     Automatic,
 }
 
-/// A named seq.
+/// A point with a name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Checkpoint {
-    /// Its name; a later one of the same name takes its place.
+    /// Its name. A later checkpoint with the same name replaces it.
     pub name: String,
     /// Why it was taken.
     pub reason: CheckpointReason,
-    /// Whatever its maker wants to remember.
+    /// The user's own keys and values.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub metadata: BTreeMap<String, serde_json::Value>,
 }
@@ -51,20 +51,20 @@ impl From<&str> for Checkpoint {
 }
 
 impl Checkpoint {
-    /// The one that is taken when the work enters a phase.
+    /// The checkpoint for entering a phase.
     #[must_use]
     pub fn of_phase(phase: Phase) -> Self {
         let (name, reason) = (format!("phase-{phase}"), CheckpointReason::Phase);
         Self { name, reason, metadata: BTreeMap::new() }
     }
 
-    /// One that is taken without being asked for.
+    /// A checkpoint that the runner makes on its own.
     pub fn automatic(name: impl Into<String>) -> Self {
         let (name, reason) = (name.into(), CheckpointReason::Automatic);
         Self { name, reason, metadata: BTreeMap::new() }
     }
 
-    /// The same with a note of who made it through a front end.
+    /// The same checkpoint, with the person who made it through a front end.
     #[must_use]
     pub fn made_by(mut self, who: Option<&Who>) -> Self {
         if let Some(who) = who {
@@ -74,21 +74,21 @@ impl Checkpoint {
     }
 }
 
-/// A prefix of a lane's view was replaced by a summary. The originals stay.
+/// A summary replaced old messages of a lane's view. The messages stay in the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Compacted {
-    /// Whose view.
+    /// The lane.
     #[serde(default)]
     pub lane: Lane,
-    /// The first message that it replaces.
+    /// The first replaced message.
     pub from: Seq,
-    /// The last one.
+    /// The last replaced message.
     pub to: Seq,
-    /// What stands in their place; absent, they are left out without a word.
+    /// The text in their place. If absent, the messages leave the view without a summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Messages in the range that stay as they are.
+    /// Messages in the range that stay in the view.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pinned: Vec<Seq>,
     /// Estimated tokens of the view before.
@@ -97,22 +97,22 @@ pub struct Compacted {
     /// Estimated tokens of the view after.
     #[serde(default)]
     pub tokens_after: u64,
-    /// Tokens of the call that wrote the summary.
+    /// Tokens of the model call that wrote the summary.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// What that call cost; absent beside a usage, the price was not known.
+    /// The cost of that call. Absent beside a usage if the price was unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<Money>,
-    /// The model that was asked for the summary; absent, none was.
+    /// The model that wrote the summary; absent if none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Why what that model said is not the summary; absent, it is.
+    /// Why the model's answer was not used as the summary; absent if it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
 }
 
 impl Compacted {
-    /// Leaves messages of a lane out, without a word in their place.
+    /// A truncation: messages of a lane leave the view without a summary.
     #[must_use]
     pub fn new(lane: Lane, from: Seq, to: Seq) -> Self {
         Self {
@@ -130,7 +130,7 @@ impl Compacted {
         }
     }
 
-    /// Were messages left out without a model's summary of them?
+    /// Did messages leave the view without a model's summary?
     #[must_use]
     pub const fn is_truncation(&self) -> bool {
         self.model.is_none() || self.fault.is_some()
@@ -142,7 +142,7 @@ impl Compacted {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// What the model is shown, with tasks, phase, goal, nodes and gates.
+    /// The view, with tasks, phase, goal, nodes and gates.
     Chat,
     /// The workspace's files.
     Files,
@@ -164,22 +164,22 @@ impl Scope {
     }
 }
 
-/// What a move of the view brings back. The store fills it in when it records the
-/// move, so that the fold needs no look into the past.
+/// State that a rewind restores. The store fills it in when it records the rewind, so that the fold
+/// need not read the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Restored {
-    /// The phase at that point.
+    /// The phase at the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<Phase>,
-    /// How often plan had gone back to discuss.
+    /// How often plan had gone back to discuss by then.
     #[serde(skip_serializing_if = "is_none_yet")]
     pub discuss_returns: u32,
-    /// The goal at that point.
+    /// The goal at the point.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub goal: Option<String>,
-    /// How many gates were open.
+    /// How many gates were open at the point.
     #[serde(skip_serializing_if = "is_none_yet")]
     pub open_gates: u32,
 }
@@ -188,66 +188,65 @@ fn is_none_yet(n: &u32) -> bool {
     *n == 0
 }
 
-/// Files are about to be moved back. On disk before the first of them is touched, so that
-/// a move that was cut off is finished, and never half done for good.
+/// A rewind is about to change files. It is on disk before the first file changes, so an
+/// interrupted rewind can be finished.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Rewinding {
-    /// The file events that follow at once, recorded together with this one, say what each
-    /// file is and what it is to become. The [`Rewound`] or the [`Undone`] that comes after
-    /// they were moved ends it.
+    /// The rewind begins. The file events that follow, recorded together with this one, hold each
+    /// file's present and intended state. A [`Rewound`] or [`Undone`] after the files moved ends
+    /// it.
     Begun {
-        /// The event whose files come back.
+        /// The point whose files come back.
         to: Seq,
-        /// What is moved.
+        /// What is rewound.
         scope: Scope,
-        /// The move that is taken back by this: a rewind, or the taking back of one.
+        /// If this undoes a rewind, or redoes one: the event that it reverses.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         undoes: Option<Seq>,
         /// How many file events follow.
         files: u64,
     },
-    /// It could not be done, and what was done of it was taken back: the file events that
-    /// were recorded together with this one.
+    /// The rewind failed and was reversed by the file events recorded together with this one.
     Dropped {
-        /// The one that began.
+        /// The `Begun` event.
         of: Seq,
-        /// Why it could not be done.
+        /// Why it failed.
         why: String,
     },
 }
 
-/// The session was moved back.
+/// The session was rewound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Rewound {
-    /// The last event that counts.
+    /// The point: the last event that counts.
     pub to: Seq,
-    /// What was moved.
+    /// What was rewound.
     pub scope: Scope,
-    /// What that brought back.
+    /// The restored state.
     #[serde(default)]
     pub restored: Restored,
 }
 
-/// A compaction or a rewind was taken back.
+/// A compaction or a rewind was undone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Undone {
-    /// The originals are shown again; what came later stays.
+    /// The original messages are in the view again. Later ones stay.
     Compaction {
         /// The compaction.
         of: Seq,
     },
-    /// All is again as it was just before the move: a rewind, or the taking back of one.
+    /// The state from just before a rewind, or before an undo of one, is back.
     Rewind {
-        /// The move.
+        /// The event that is reversed.
         of: Seq,
         /// What it had moved.
         scope: Scope,
-        /// What taking it back restored.
+        /// The restored state.
         #[serde(default)]
         restored: Restored,
     },

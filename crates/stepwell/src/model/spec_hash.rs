@@ -1,4 +1,4 @@
-//! The hash that names a workflow's spec.
+//! The hash by which a flow's spec is identified.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 use super::digest::NotADigest;
 use super::text::as_text;
 
-/// SHA-256 of a spec's raw bytes, because other programs that run specs name them so. As text it is
-/// 64 hex characters: `sha256sum` prints the same.
+/// SHA-256 of a spec's raw bytes, as other programs that run specs name them. As text: 64 hex
+/// characters, as `sha256sum` prints them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpecHash([u8; 32]);
 

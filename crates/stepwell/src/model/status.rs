@@ -1,40 +1,39 @@
-//! How a run stands, and why it stopped.
+//! A session's status, and why its run stopped.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How the run stands. Where in its work the agent is, is its phase: a separate axis.
+/// How a session stands. Its phase, which says where its work is, is separate.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// A runner is at work. Stored so but without a living lease holder, it reads
-    /// as `Interrupted`.
+    /// A runner is at work. Stored as this without a live lease, it reads as `Interrupted`.
     #[default]
     Running,
-    /// Waits for a human.
+    /// Waits for a person.
     Paused,
     /// Stopped by a signal, or its process died.
     Interrupted,
-    /// Stopped by a limit.
+    /// A limit stopped it.
     Partial,
     /// Done.
     #[serde(alias = "completed")]
     Success,
     /// Ended in an error.
     Failed,
-    /// Given up by its user.
+    /// Its user gave it up.
     Abandoned,
-    /// Kept by another program, and nothing says that it runs.
+    /// Another program keeps it, and nothing shows that it runs.
     Idle,
 }
 
 impl Status {
-    /// Every status, in the order in which they are shown.
+    /// Every status, in display order.
     pub const ALL: [Self; 8] = [
         Self::Running,
         Self::Paused,
@@ -46,13 +45,13 @@ impl Status {
         Self::Idle,
     ];
 
-    /// Did the run come to an end of its own, so that nothing is left to resume?
+    /// Did the work end, so that nothing is left to resume?
     #[must_use]
     pub const fn has_ended(self) -> bool {
         matches!(self, Self::Success | Self::Failed | Self::Abandoned)
     }
 
-    /// The word for it, in the store, on the command line and in the API.
+    /// The status's name in the store, on the command line and in the API.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -74,7 +73,7 @@ impl fmt::Display for Status {
     }
 }
 
-/// The text names no status.
+/// A text that names no status.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{0:?} is not a status; use running, paused, interrupted, partial, success, failed, \
@@ -85,7 +84,7 @@ pub struct UnknownStatus(pub String);
 impl FromStr for Status {
     type Err = UnknownStatus;
 
-    /// `completed`, the word of two of the seeds, is taken as `success`.
+    /// Also reads `completed`, a word of other systems, as `success`.
     fn from_str(text: &str) -> Result<Self, UnknownStatus> {
         let word = if text == "completed" { "success" } else { text };
         Self::ALL
@@ -100,32 +99,32 @@ impl FromStr for Status {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum StopReason {
-    /// The model said that it was done.
+    /// The model had nothing more to do.
     LlmDone,
-    /// The number of steps allowed was used up.
+    /// The limit of steps was reached.
     MaxSteps,
-    /// The money or tokens allowed were used up.
+    /// The limit of money or tokens was reached.
     BudgetExceeded,
-    /// The time allowed was used up.
+    /// The limit of time was reached.
     Timeout,
-    /// The conversation no longer fits the model.
+    /// The conversation no longer fits in the model's context.
     ContextFull,
     /// Ctrl+C, SIGTERM or `stop`.
     UserInterrupt,
     /// The process died.
     Crashed,
-    /// The provider could not be reached or refused.
+    /// The provider was unreachable or returned an error.
     LlmError,
     /// The model or its provider refused to answer.
     Refusal,
-    /// A question waits for a human.
+    /// A question waits for a person.
     Gate,
     /// Its user gave it up.
     Abandoned,
 }
 
 impl StopReason {
-    /// The reason's word.
+    /// The reason's name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -165,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn completed_is_taken_as_success_and_nonsense_is_refused() {
+    fn completed_reads_as_success_and_unknown_words_are_refused() {
         assert_eq!("completed".parse(), Ok(Status::Success));
         assert_eq!(serde_json::from_str::<Status>("\"completed\"").unwrap(), Status::Success);
         assert!("done".parse::<Status>().unwrap_err().to_string().contains("interrupted"));

@@ -1,5 +1,5 @@
-//! What people and programs tell a session beside its conversation: words for its runner,
-//! stops, wishes, settings, and the records of other programs.
+//! What people and programs add to a session beside its conversation: messages to its runner,
+//! stops, requests, settings, and records of other programs.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,17 +14,16 @@ use super::money::Money;
 use super::phase::Phase;
 use super::position::Epoch;
 
-/// Who did something: a user and a host, as their own program says, and the login that a
-/// server knows them by.
+/// Who did something: a user and a host, by their own program's account, and the login under which
+/// a server knows them.
 ///
-/// The login is not part of what is recorded, so that no client can forge it: a server notes
-/// it beside the event, and it is filled in when the event is read there. Two are equal if
-/// their names are.
+/// The login is not part of the recorded event, so no client can forge it. The server keeps it
+/// beside the event and adds it when the event is read. Two values are equal if their names are.
 #[derive(Clone, Debug, Default)]
 pub struct Who {
-    /// Such as `ann@laptop`.
+    /// A user and a host, such as `ann@laptop`.
     pub name: String,
-    /// The login of the server that the event was read from.
+    /// The login at the server from which the event was read.
     pub login: Option<String>,
 }
 
@@ -35,7 +34,7 @@ impl Who {
         Self::from(format!("{user}@{host}"))
     }
 
-    /// In full: with the login, if a server knows it. Nobody's name is "someone".
+    /// The name with the login, if a server knows it. Without either, "someone".
     #[must_use]
     pub fn in_full(&self) -> String {
         match (&self.login, self.name.as_str()) {
@@ -46,7 +45,7 @@ impl Who {
         }
     }
 
-    /// The user, whichever host they were on.
+    /// The name without the host.
     #[must_use]
     pub fn user(&self) -> &str {
         self.name.rsplit_once('@').map_or(&self.name, |(user, _)| user)
@@ -91,47 +90,47 @@ impl<'de> Deserialize<'de> for Who {
     }
 }
 
-/// How long a permission holds.
+/// How long an approval holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Grant {
-    /// For what was asked.
+    /// For the one call.
     Once,
-    /// For everything like it.
+    /// For every call like it.
     Always,
 }
 
 /// An answer to a gate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It may be done.
+    /// The call may run.
     Allow {
         /// How long that holds.
         scope: Grant,
     },
-    /// It may not.
+    /// The call may not run.
     Deny {
-        /// The reason, for the model.
+        /// The reason, which the model reads.
         reason: Option<String>,
-        /// Is that so for everything like it?
+        /// Does that hold for every call like it?
         never: bool,
     },
-    /// Words: what a flow asked for, or how approvals were recorded before they were typed.
+    /// Free text: an answer to a flow, or an approval from before answers were typed.
     Text(String),
 }
 
 impl Answer {
-    /// It may be done this once.
+    /// Allows the one call.
     pub const ALLOW_ONCE: Self = Self::Allow { scope: Grant::Once };
 
-    /// It may not be done, and why.
+    /// Denies the one call, with a reason.
     pub fn deny(reason: impl Into<String>) -> Self {
         Self::Deny { reason: Some(reason.into()), never: false }
     }
 
-    /// Reads what a person typed: `yes`, `always`, `no`, `never`, and other words for these,
-    /// the last two with a reason behind a colon if they like. Anything else is just words.
+    /// Parses what a person typed: `yes`, `always`, `no`, `never` or a synonym. A colon and a
+    /// reason may follow the last two. Anything else is free text.
     #[must_use]
     pub fn read(text: &str) -> Self {
         let (word, reason) = match text.split_once(':') {
@@ -148,7 +147,7 @@ impl Answer {
         }
     }
 
-    /// The word that a person typed, however it is written (`No.`), and the reason behind a colon.
+    /// The word that a person typed, normalized (`No.` is `no`), and the reason after a colon.
     #[must_use]
     pub fn word_and_reason(text: &str) -> (String, Option<String>) {
         let (word, reason) = text.split_once(':').unwrap_or((text, ""));
@@ -156,7 +155,7 @@ impl Answer {
         (word, Some(reason.trim().to_owned()).filter(|reason| !reason.is_empty()))
     }
 
-    /// Does it allow what was asked? Words do only if they are nothing but such a word.
+    /// Does it allow the call? Free text does only if it is nothing but such a word.
     #[must_use]
     pub fn allows(&self) -> bool {
         match self {
@@ -166,7 +165,7 @@ impl Answer {
         }
     }
 
-    /// Why, if it says so.
+    /// The reason, if there is one.
     #[must_use]
     pub fn reason(&self) -> Option<&str> {
         match self {
@@ -176,7 +175,7 @@ impl Answer {
         }
     }
 
-    /// The answer in words.
+    /// The answer as text.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         match self {
@@ -212,7 +211,7 @@ impl From<&str> for Answer {
     }
 }
 
-/// An answer as JSON. Words are a string, as every answer was in version 1 of the body.
+/// An answer as JSON. Free text is a string, as every answer was in version 1 of the body.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
@@ -257,16 +256,16 @@ impl<'de> Deserialize<'de> for Answer {
     }
 }
 
-/// When a person is asked before a tool runs. The strictest comes first.
+/// Which tool calls need approval. The strictest mode comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
-    /// Before every call.
+    /// Every call.
     ConfirmAll,
-    /// Before a call that changes something.
+    /// Calls that change something.
     ConfirmSensitive,
-    /// Never.
+    /// None.
     Yolo,
 }
 
@@ -274,7 +273,7 @@ impl Mode {
     /// Every mode, the strictest first.
     pub const ALL: [Self; 3] = [Self::ConfirmAll, Self::ConfirmSensitive, Self::Yolo];
 
-    /// Its word.
+    /// The mode's name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -297,13 +296,13 @@ impl FromStr for Mode {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|mode| mode.as_str() == text).ok_or_else(|| {
             let words = Self::ALL.map(Self::as_str).join(", ");
-            format!("{text:?} is no mode; expected one of: {words}")
+            format!("unknown mode {text:?}; expected one of: {words}")
         })
     }
 }
 
-/// What a run works with from here on. It is recorded under the lease: in a shared store
-/// nobody else can change it. What is absent stays as it was.
+/// Settings that hold from here on. They are recorded under the lease, so no one else can change
+/// them in a shared store. An absent field stays unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
@@ -314,20 +313,20 @@ pub struct Settings {
     /// The model, as the user names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// When a person is asked.
+    /// Which calls need approval.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
-    /// What the whole session may cost.
+    /// The dollars that the whole session may spend.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<Money>,
-    /// What a flow goes on with.
+    /// How a flow continues.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<FlowSettings>,
-    /// Does nothing count any more that was allowed before? Modes, "always" and approvals go;
-    /// what was forbidden stays so.
+    /// Are all earlier permissions revoked? Modes, "always" and approvals no longer count;
+    /// prohibitions stay.
     #[serde(skip_serializing_if = "is_false")]
     pub revokes: bool,
-    /// Who chose this.
+    /// Who chose them.
     pub who: Who,
 }
 
@@ -336,109 +335,107 @@ const fn is_false(flag: &bool) -> bool {
     !*flag
 }
 
-/// What a flow goes on with.
+/// How a flow continues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowSettings {
-    /// The digest of its spec, with the texts of the files that the spec refers to.
+    /// The digest of its spec, with the text of every file that the spec includes.
     pub spec: Digest,
     /// The spec's file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    /// The folder that its artifacts go to.
+    /// The folder for its artifacts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<String>,
 }
 
-/// A message for the session's runner, or its next one. It needs no lease. It is shown to a
-/// model only when a runner takes it in: by a user message that names its seq.
+/// A message to the session's runner, or to its next one. It needs no lease. It reaches the model
+/// when a runner delivers it: as a user message with its seq.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Said {
-    /// What was said.
+    /// The text.
     pub text: String,
-    /// To which conversation.
+    /// The conversation it is for.
     #[serde(default)]
     pub lane: Lane,
     /// Who said it.
     pub who: Who,
-    /// Is the current model call to end for it?
+    /// Should it end the current model call?
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub now: bool,
 }
 
-/// Somebody asked the runner to stop. It needs no lease.
+/// Someone asked the runner to stop. It needs no lease.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StopAsked {
-    /// The lease of the runner that is meant: a later one ignores it.
+    /// The lease of the addressed runner. Later runners ignore it.
     pub epoch: Epoch,
     /// Who asked.
     pub who: Who,
-    /// Why, for whoever reads the session later.
+    /// The reason, for readers of the log.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// Somebody asked the runner to change how the work stands. It needs no lease; the runner records
-/// what comes of it.
+/// Someone asked the runner to change the work. It needs no lease; the runner records the outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkAsked {
-    /// The lease of the runner that is meant: a later one ignores it.
+    /// The lease of the addressed runner. Later runners ignore it.
     pub epoch: Epoch,
     /// Who asked.
     pub who: Who,
-    /// What is to change.
+    /// The requested change.
     pub change: WorkChange,
 }
 
-/// A change of how a session's work stands.
+/// A change of a session's work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum WorkChange {
-    /// The work enters a phase.
+    /// Enter a phase.
     Phase(Phase),
-    /// The present point gets a name.
+    /// Make a checkpoint here.
     Checkpoint {
         /// The name.
         name: String,
-        /// What is remembered with it.
+        /// The checkpoint's metadata.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         metadata: BTreeMap<String, serde_json::Value>,
     },
-    /// A question about the work is noted.
+    /// Record a question about the work.
     Ask {
         /// The question.
         text: String,
     },
-    /// A question about the work is answered.
+    /// Answer a question about the work.
     Answer {
-        /// The question's number.
+        /// The question's id.
         question: String,
         /// The answer.
         text: String,
     },
-    /// The conversation is made shorter before the model is asked next.
+    /// Compact the conversation before the next model call.
     Compact,
 }
 
-/// Another program's own data under a key. It is given back byte for byte, and never shown
-/// to a model.
+/// Another program's data under a key. It is returned byte for byte and never reaches a model.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Record {
     /// The program's system, such as `langgraph`.
     pub system: String,
-    /// What kind of data it is, in that system's words.
+    /// The kind of data, in that system's terms.
     pub topic: String,
-    /// Its name there. A later record of the same name does not remove an earlier one.
+    /// Its key there. A later record with the same key does not remove an earlier one.
     pub key: String,
     /// The data.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub data: String,
-    /// What a search finds it by.
+    /// The text by which search finds it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Blobs that belong to it.
@@ -446,26 +443,26 @@ pub struct Record {
     pub blobs: Vec<Digest>,
 }
 
-/// The most bytes of a record's system, topic and key together: an index holds them.
+/// The most bytes of a record's system, topic and key together, since they are indexed.
 pub const MAX_RECORD_KEY_BYTES: usize = 1_000;
 
 impl Record {
-    /// The topic under which an import keeps the files that a session came in.
+    /// The topic under which an import keeps a session's original files.
     pub const ORIGINAL: &str = "original";
 
-    /// Does it keep a part of a file that the session came in?
+    /// Does it hold a part of an imported session's original file?
     #[must_use]
     pub fn keeps_original(&self) -> bool {
         self.topic == Self::ORIGINAL
     }
 
-    /// The name under which a store finds it: `system/topic/key`.
+    /// The key by which a store finds it: `system/topic/key`.
     #[must_use]
     pub fn path(&self) -> String {
         format!("{}/{}/{}", self.system, self.topic, self.key)
     }
 
-    /// Why it cannot be found under its name, if so.
+    /// Refuses a record that its key could not find.
     pub(crate) fn check(&self) -> Result<(), String> {
         for (what, text) in [("system", &self.system), ("topic", &self.topic)] {
             if text.is_empty() || text.contains('/') {
@@ -493,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_read_once_and_words_stay_words() {
+    fn choices_become_typed_answers_and_other_text_stays_text() {
         for (text, answer) in [
             ("yes", Answer::ALLOW_ONCE),
             ("always", Answer::Allow { scope: Grant::Always }),
@@ -506,7 +503,7 @@ mod tests {
             let json = serde_json::to_string(&answer).unwrap();
             assert_eq!(serde_json::from_str::<Answer>(&json).unwrap(), answer);
         }
-        // As version 1 recorded them.
+        // The form of version 1.
         let old = |text: &str| Answer::from(text);
         assert!(old("approve").allows() && !old("yes: but not b").allows() && !old("no").allows());
         assert_eq!(old("deny: too risky").reason(), Some("too risky"));

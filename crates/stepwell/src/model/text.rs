@@ -1,7 +1,6 @@
-//! Types that are text to the outside: JSON holds what they print, and reading it back
-//! is parsing.
+//! Types whose JSON form is the text they print, and whose parser reads it back.
 
-/// Has a type go through JSON as its `Display` and come back by its `FromStr`.
+/// Implements serde for a type by its `Display` and `FromStr`.
 macro_rules! as_text {
     ($type:ty) => {
         impl serde::Serialize for $type {
@@ -12,7 +11,7 @@ macro_rules! as_text {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                // Parsed where it stands, without a copy that is thrown away.
+                // Parses the borrowed text, without a temporary copy.
                 struct Text;
                 impl serde::de::Visitor<'_> for Text {
                     type Value = $type;

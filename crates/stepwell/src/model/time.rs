@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use super::text::as_text;
 
-/// A moment, in microseconds since 1970 UTC: what a store keeps, so that what is
-/// read back equals what was written. Shown as RFC 3339.
+/// A moment, in microseconds since 1970 UTC. This is a store's precision, so a stored time reads
+/// back equal. Prints as RFC 3339.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(i64);
 
@@ -20,7 +20,7 @@ impl Time {
     /// 1970-01-01T00:00:00Z.
     pub const EPOCH: Self = Self(0);
 
-    /// The moment `micros` after 1970 UTC, moved into the years that can be printed.
+    /// The moment `micros` after 1970 UTC, clamped to the years that can be printed.
     #[must_use]
     pub const fn from_micros(micros: i64) -> Self {
         if micros < *RANGE.start() {
@@ -38,27 +38,27 @@ impl Time {
         self.0
     }
 
-    /// How long ago `earlier` was; zero if it was not.
+    /// The time since `earlier`; zero if that is later.
     #[must_use]
     pub fn since(self, earlier: Self) -> Duration {
         Duration::from_micros(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
     }
 
-    /// This moment and `duration`.
+    /// The moment `duration` later.
     #[must_use]
     pub fn plus(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self::from_micros(self.0.saturating_add(micros))
     }
 
-    /// This moment less `duration`.
+    /// The moment `duration` earlier.
     #[must_use]
     pub fn minus(self, duration: Duration) -> Self {
         let micros = i64::try_from(duration.as_micros()).unwrap_or(i64::MAX);
         Self::from_micros(self.0.saturating_sub(micros))
     }
 
-    /// The moment as `YYYYMMDD-HHMMSS`, UTC: the front of a native session id.
+    /// The moment as `YYYYMMDD-HHMMSS`, UTC: the start of a default session id.
     #[must_use]
     pub fn compact(self) -> String {
         self.timestamp().strftime("%Y%m%d-%H%M%S").to_string()
@@ -81,7 +81,7 @@ impl fmt::Debug for Time {
     }
 }
 
-/// The text is not an RFC 3339 moment with an offset.
+/// A text that is not an RFC 3339 time with an offset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a time such as 2026-02-23T14:30:22Z")]
 pub struct NotATime(pub String);
@@ -97,7 +97,7 @@ impl FromStr for Time {
 
 as_text!(Time);
 
-/// Writes a moment within an event to the microsecond, so that all moments of an archive have one
+/// Serializes a time inside an event with microseconds, so that all times in an archive have one
 /// form.
 #[expect(clippy::ref_option, reason = "serde hands over a reference")]
 pub(super) fn to_micros<S: serde::Serializer>(at: &Option<Time>, to: S) -> Result<S::Ok, S::Error> {

@@ -1,45 +1,45 @@
-//! Calls of tools: what they may do, that they started, and how they ended.
+//! Tool calls: their effects, their start and their outcome.
 
 use serde::{Deserialize, Serialize};
 
 use super::digest::Digest;
 use super::id::{Lane, SessionId};
 
-/// How a tool may be treated after a crash.
+/// What a tool call may change, and so whether it may run again after a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Effect {
-    /// Changes nothing: it may run again.
+    /// Changes nothing: may run again.
     Pure,
-    /// Running it again has no further effect, if its target still looks as before.
+    /// Running it again has no further effect if its target is unchanged.
     Idempotent,
-    /// Keeps a record of its own: run again, it goes on where it stopped.
+    /// Keeps its own record: a second run continues where the first stopped.
     Resumable,
-    /// Anything else: it runs at most once.
+    /// Anything else: runs at most once.
     Unsafe,
 }
 
-/// A tool is about to run. On disk before it does.
+/// A tool is about to run. This is on disk before it does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolStarted {
-    /// Whose call it is.
+    /// The lane of the call.
     #[serde(default)]
     pub lane: Lane,
-    /// The call that asked for it.
+    /// The call's id.
     pub call_id: String,
-    /// The tool.
+    /// The tool's name.
     pub tool: String,
-    /// How it may be treated after a crash.
+    /// Whether it may run again after a crash.
     pub effect: Effect,
     /// Digest of the arguments' text.
     pub arguments: Digest,
-    /// The files that it is about to change, with what they are and what they will be: a
-    /// change that was made can be told from one that was not.
+    /// The files that it is about to change, with their digests before and after. They show later
+    /// whether the change was made.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<ToolTarget>,
-    /// The session of the subagent that it starts: run again, it is taken up there.
+    /// The session of the subagent that it starts. A second run of the tool resumes that session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub child: Option<SessionId>,
 }
@@ -48,30 +48,30 @@ pub struct ToolStarted {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolTarget {
-    /// Where, relative to the workspace.
+    /// Its path, relative to the workspace.
     pub path: String,
-    /// Digest of what stands there; absent, nothing.
+    /// Digest of the content before; absent if the file does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<Digest>,
-    /// Digest of what will; absent, nothing.
+    /// Digest of the content after; absent if the file is removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<Digest>,
 }
 
-/// How a tool's run ended.
+/// How a tool call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// It did what it was asked.
+    /// The tool succeeded.
     Done,
-    /// It failed.
+    /// The tool failed.
     Failed,
-    /// The user did not allow it.
+    /// The user denied it.
     Denied,
-    /// It ran out of time.
+    /// The tool ran out of time.
     TimedOut,
-    /// It was cut off; what it did is not known.
+    /// The tool was interrupted; its effects are unknown.
     Unknown,
 }
 
@@ -79,13 +79,13 @@ pub enum Outcome {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolFinished {
-    /// Whose call it was.
+    /// The lane of the call.
     #[serde(default)]
     pub lane: Lane,
-    /// The call that asked for it.
+    /// The call's id.
     pub call_id: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// How long it took.
+    /// How long it ran.
     pub duration_ms: u64,
 }

@@ -1,4 +1,4 @@
-//! Tokens that a provider reported.
+//! Tokens and costs.
 
 use std::ops::AddAssign;
 
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use super::money::Money;
 
-/// Tokens of one or many model calls, as the provider reported them.
+/// Tokens of one or more model calls, as the provider reported them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Usage {
-    /// Tokens sent, those read from a cache included.
+    /// Tokens sent, including those read from a cache.
     pub input: u64,
-    /// Tokens received, those of hidden reasoning included.
+    /// Tokens received, including hidden reasoning.
     pub output: u64,
     /// Of `input`, those that the provider read from its cache.
     #[serde(skip_serializing_if = "is_zero")]
     pub cached: u64,
-    /// Of `input`, those that it wrote to its cache, which some charge more for.
+    /// Of `input`, those that the provider wrote to its cache, for which some charge more.
     #[serde(skip_serializing_if = "is_zero")]
     pub cache_written: u64,
     /// Of `output`, those of hidden reasoning.
@@ -33,13 +33,13 @@ impl Usage {
         self.input.saturating_add(self.output)
     }
 
-    /// Is this no token at all?
+    /// Are all counts zero?
     #[must_use]
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What is left when these are taken away; nothing goes below zero.
+    /// The difference; no count goes below zero.
     #[must_use]
     pub const fn minus(self, other: Self) -> Self {
         Self {
@@ -62,23 +62,23 @@ impl AddAssign for Usage {
     }
 }
 
-/// What was spent: by a session, or by one lane of it.
+/// What a session, or one of its lanes, spent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spent {
-    /// Model calls that were answered.
+    /// Answered model calls.
     pub calls: u64,
     /// Their tokens.
     pub usage: Usage,
-    /// Their cost, as far as the price was known.
+    /// Their cost, as far as prices are known.
     pub cost: Money,
-    /// Calls whose price was not known; `cost` is then a lower bound.
+    /// Calls of unknown price; if there are any, `cost` is a lower bound.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unpriced: u64,
 }
 
 impl Spent {
-    /// Counts one answered call. `cost` is absent when the price is unknown.
+    /// Adds one answered call. `cost` is absent if the price is unknown.
     pub fn count(&mut self, usage: Usage, cost: Option<Money>) {
         self.calls = self.calls.saturating_add(1);
         self.usage += usage;
@@ -90,19 +90,18 @@ impl Spent {
 }
 
 impl Spent {
-    /// What all of it cost; none, if a price is not known.
+    /// The whole cost; `None` if a price is unknown.
     #[must_use]
     pub fn known_cost(&self) -> Option<Money> {
         (self.unpriced == 0).then_some(self.cost)
     }
 }
 
-/// Below this, two digits behind the point would say nothing.
+/// Smaller estimates need more than two decimals.
 const CENT: Money = Money::from_picos(10_000_000_000);
 
 impl Spent {
-    /// The cost as lists show it: `-` for nothing, `?` for what has no known price, behind what
-    /// has one.
+    /// The cost for lists: `-` for none, `?` for calls of unknown price.
     #[must_use]
     pub fn price(&self) -> String {
         match (self.unpriced, self.cost.is_zero()) {
@@ -113,8 +112,8 @@ impl Spent {
         }
     }
 
-    /// The same with what may have been spent where nobody said it: an estimate stands apart, as
-    /// in `~$1.20`, and can be taken for nothing else.
+    /// The cost with an estimate for calls of unknown price. An estimate is always marked, as in
+    /// `~$1.20`.
     #[must_use]
     pub fn price_or(&self, estimate: Option<Estimate>) -> String {
         let Some(Estimate { cost: guessed, partial }) = estimate else { return self.price() };
@@ -132,7 +131,7 @@ impl Spent {
 }
 
 impl Spent {
-    /// What is left when these are taken away; nothing goes below zero.
+    /// The difference; nothing goes below zero.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         Self {
@@ -144,12 +143,12 @@ impl Spent {
     }
 }
 
-/// What calls may have cost whose price nobody said. It is in no sum of what was recorded.
+/// An estimate for calls of unknown price. It is never added to recorded costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Estimate {
-    /// What they may have cost.
+    /// The estimated cost.
     pub cost: Money,
-    /// Are there calls besides that nobody knows a price for?
+    /// Do some calls lack an estimate, too?
     pub partial: bool,
 }
 
@@ -171,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_stay_at_the_most_there_is() {
+    fn sums_stop_at_the_largest_value() {
         let usage = Usage { input: u64::MAX, output: u64::MAX, ..Usage::default() };
         let most = Spent { calls: u64::MAX, usage, unpriced: u64::MAX, ..Spent::default() };
         let mut sum = most;

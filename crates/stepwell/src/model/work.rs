@@ -1,4 +1,4 @@
-//! The records of work: tools, steps, files, nodes, gates, tasks, and moves of the view.
+//! Events of work: steps, status, phases, files, nodes, tasks, and data of other systems.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,25 +16,25 @@ use super::usage::Usage;
 /// The mark that replaces erased text.
 pub(crate) const ERASED: &str = "[scrubbed]";
 
-/// The most tasks that a session plans: a plan is shown to a model as a whole.
+/// The most tasks of a plan, since a model reads the plan as a whole.
 pub const MAX_TASKS: usize = 500;
 
-/// A step of a lane is complete: one model turn and the tools that it asked for.
+/// A step of a lane is complete: one answer of the model and the tool calls that it asked for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
-    /// Whose step it is.
+    /// The lane.
     #[serde(default)]
     pub lane: Lane,
-    /// Which step of that lane, from 1.
+    /// The number of the step in that lane, from 1.
     pub n: u64,
 }
 
-/// The run stands differently now.
+/// The session's status changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatusChanged {
-    /// How it stands.
+    /// The new status.
     pub status: Status,
     /// Why it stopped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -44,17 +44,17 @@ pub struct StatusChanged {
     pub error: Option<String>,
 }
 
-/// The work is in another phase now.
+/// The work entered another phase.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseChanged {
-    /// The phase it left.
+    /// The previous phase.
     pub from: Phase,
-    /// The phase it is in.
+    /// The new phase.
     pub to: Phase,
 }
 
-/// What stood at a path.
+/// The content of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -73,9 +73,9 @@ pub enum FileState {
         /// What it points at.
         target: String,
     },
-    /// A file whose bytes are not kept.
+    /// A file without stored bytes.
     NotCaptured {
-        /// Its digest, if it could be taken.
+        /// Its digest, if it could be computed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         digest: Option<Digest>,
         /// Why: too large, a secret, not readable.
@@ -87,44 +87,44 @@ pub enum FileState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileChanged {
-    /// Where, relative to the workspace.
+    /// The path, relative to the workspace.
     pub path: String,
-    /// What stood there before.
+    /// The content before.
     pub before: FileState,
-    /// What stands there now.
+    /// The content after.
     pub after: FileState,
-    /// The path that it had before.
+    /// The previous path, if the file was renamed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub renamed_from: Option<String>,
 }
 
-/// How a flow's node stands.
+/// The state of a flow's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum NodeState {
-    /// It began.
+    /// Started.
     Started,
-    /// It is done, and its output is recorded: it never runs again.
+    /// Done, with its output recorded: it never runs again.
     Done,
-    /// It failed.
+    /// Failed.
     Failed,
-    /// It was not needed.
+    /// Not needed.
     Skipped,
 }
 
-/// A flow's node: the memo that makes flows resumable.
+/// A flow's node: the recorded result that makes flows resumable.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
-    /// Which node.
+    /// The node's key.
     pub key: String,
-    /// How it stands.
+    /// Its state.
     pub state: NodeState,
-    /// What it produced.
+    /// Its output.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub output: Option<serde_json::Value>,
-    /// Its tokens.
+    /// The tokens it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
     /// What went wrong.
@@ -133,7 +133,7 @@ pub struct Node {
 }
 
 impl Node {
-    /// What it came to, as text: its response, or all of its output if it has none.
+    /// Its result as text: the output's `response`, or else the whole output.
     #[must_use]
     pub fn answer(&self) -> Option<String> {
         let output = self.output.as_ref().filter(|output| !output.is_null())?;
@@ -146,16 +146,15 @@ impl Node {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scrubbed {
-    /// The rule that they matched.
+    /// The rule that made the matches.
     pub rule: String,
-    /// Which events, and what stands there now.
+    /// The erased events, and the digests of their new bodies.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub erased: Vec<Erased>,
     /// Events that a prune emptied.
     #[serde(default, skip_serializing_if = "SeqRanges::is_empty")]
     pub pruned: SeqRanges,
-    /// Events that a prune left as they are, because a fork shares them, and that no longer
-    /// count here.
+    /// Events that a prune could not empty because a fork shares them. They no longer count here.
     #[serde(default, skip_serializing_if = "SeqRanges::is_empty")]
     pub hidden: SeqRanges,
 }
@@ -174,27 +173,27 @@ pub struct Erased {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Artifact {
-    /// Where, relative to the output folder.
+    /// The path, relative to the output folder.
     pub path: String,
     /// Digest of its bytes.
     pub digest: Digest,
 }
 
-/// How a planned task stands.
+/// The status of a planned task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum TaskStatus {
-    /// Not begun.
+    /// Not started.
     #[default]
     Pending,
-    /// Begun.
+    /// Started.
     Running,
     /// Done.
     Done,
     /// Failed.
     Failed,
-    /// Left out.
+    /// Skipped.
     Skipped,
     /// Failed for good.
     Unrecoverable,
@@ -211,7 +210,7 @@ impl TaskStatus {
         Self::Unrecoverable,
     ];
 
-    /// Its word.
+    /// The status's name.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -237,91 +236,90 @@ impl FromStr for TaskStatus {
     fn from_str(text: &str) -> Result<Self, String> {
         Self::ALL.into_iter().find(|status| status.as_str() == text).ok_or_else(|| {
             let words = Self::ALL.map(Self::as_str).join(", ");
-            format!("{text:?} is no status of a task; expected one of: {words}")
+            format!("unknown task status {text:?}; expected one of: {words}")
         })
     }
 }
 
-/// A planned task, as it stands now.
+/// A planned task in its current state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Task {
-    /// Its name within the session.
+    /// Its id within the session.
     pub id: String,
-    /// Such as `create` or `modify`.
+    /// The kind of change, such as `create` or `modify`.
     pub action: String,
-    /// What is to be done.
+    /// The work to be done.
     pub description: String,
-    /// Tasks that come first.
+    /// Ids of tasks that must be done before.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deps: Vec<String>,
-    /// How it stands.
+    /// Its status.
     pub status: TaskStatus,
-    /// The files that it is about.
+    /// The files concerned.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<String>,
 }
 
-/// A question asked while discussing the work, and its answer.
+/// A question about the work, asked in its discuss phase, and its answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Question {
-    /// Its name within the session.
+    /// Its id within the session.
     pub id: String,
     /// The question.
     pub text: String,
-    /// The answer, once there is one.
+    /// The answer, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
-    /// Nobody will answer it: the user skipped it. A later answer counts all the same.
+    /// The user skipped it. A later answer still counts.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skipped: bool,
 }
 
 impl Question {
-    /// A question that nobody answered yet.
+    /// A question without an answer.
     pub fn new(id: impl Into<String>, text: impl Into<String>) -> Self {
         Self { id: id.into(), text: text.into(), answer: None, skipped: false }
     }
 
-    /// With its answer.
+    /// The same question, answered.
     #[must_use]
     pub fn with_answer(self, answer: impl Into<String>) -> Self {
         Self { answer: Some(answer.into()), skipped: false, ..self }
     }
 
-    /// As one that the user skipped.
+    /// The same question, skipped.
     #[must_use]
     pub fn skip(self) -> Self {
         Self { answer: None, skipped: true, ..self }
     }
 }
 
-/// Something went wrong. It feeds the session's error count.
+/// Something went wrong. It adds to the session's error count.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Failure {
-    /// What went wrong.
+    /// The error's text.
     pub message: String,
 }
 
-/// What another system keeps that Stepwell has no word for. It is shown to no model, and
-/// given back to that system alone, so that a session that came from there can return
-/// without loss.
+/// Another system's data for which Stepwell has no field. It reaches no model and is returned only
+/// to that system, so that an imported session can be exported without loss.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Foreign {
-    /// The system.
+    /// The system's name.
     pub system: String,
-    /// What it is about.
+    /// What the data is about.
     #[serde(default)]
     pub about: About,
-    /// What is kept, in a form that is that system's own.
+    /// The data, in the system's own form.
     pub data: String,
 }
 
-/// What a system's own data is about.
+/// What another system's data is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
@@ -329,8 +327,8 @@ pub enum About {
     /// The event just before it.
     #[default]
     Event,
-    /// The session, from here on: a later one takes its place.
+    /// The session, from here on. A later one replaces it.
     Session,
-    /// Nothing else: it stands where it stood there.
+    /// Itself: it only keeps its place in the order.
     Itself,
 }

@@ -1,8 +1,8 @@
-//! The ledger: what came of sessions that have ended, also of those that are gone.
+//! The ledger: the results of sessions that have ended, also of those that were deleted.
 //!
-//! When the trash is emptied, a session leaves its row behind: a small session of its own, with the
-//! session's task, cost, end and the names of tasks that did not work out. Lists do not show it; the
-//! ledger and [lessons](Stepwell::lessons) do. A purge erases it.
+//! When a session is emptied from the trash, it leaves a row: a small session with its task, cost,
+//! status, and the tasks that failed or were skipped. Lists do not show rows; the ledger and
+//! [lessons](Stepwell::lessons) do. A purge of the session erases its row, too.
 
 mod row;
 mod spans;
@@ -18,53 +18,53 @@ use crate::store::query::{Filter, LedgerRows, Query, TrashScope};
 use crate::store::{Excerpt, SessionInfo};
 use crate::work::Work;
 
-/// What came of one session.
+/// The result of one session.
 #[derive(Clone, Debug)]
 pub struct LedgerRow {
     /// The session.
     pub head: Head,
-    /// The type of the project that it worked on; empty, if it was told of none.
+    /// The type of its project; empty if unknown.
     pub project_type: String,
     /// When it ended.
     pub ended: Time,
-    /// How many tasks were planned.
+    /// How many tasks it planned.
     pub tasks: usize,
-    /// How many of them failed.
+    /// How many of its tasks failed.
     pub failed: usize,
-    /// How many of them were skipped.
+    /// How many of its tasks were skipped.
     pub skipped: usize,
-    /// All of them.
+    /// Its tasks.
     pub(crate) plan: Vec<Task>,
     /// What it and its subagents spent.
     pub spent: Spent,
 }
 
-/// What came of sessions, and what could not be read.
+/// The results of sessions.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    /// One row for each session, the last that ended first.
+    /// One row for each session. The session that ended last comes first.
     pub rows: Vec<LedgerRow>,
-    /// Sessions that are left out, and why.
+    /// Sessions that could not be read, and why.
     pub left_out: Vec<(SessionId, Error)>,
 }
 
-/// How many sessions are asked about at once.
+/// Sessions per query.
 const PAGE: usize = 250;
 
-/// The events that end a session: another one if Stepwell does not run it.
+/// The kinds of events that end a session: a status, or a phase for an external agent.
 const ENDS: [Kind; 2] = [Kind::Status, Kind::Phase];
 
 impl Stepwell {
-    /// What came of the sessions that a query asks for, that have ended and that `takes` lets
-    /// through; those in the trash and the rows of those that are gone are among them. A page
-    /// of them takes two questions to the store, however many they are.
+    /// The results of the sessions that match a query, have ended, and pass `takes`, including
+    /// sessions in the trash and ledger rows. A page needs two queries to the store, at any
+    /// size.
     pub fn ledger(&self, query: Query, takes: impl Fn(&SessionInfo) -> bool) -> Result<Ledger> {
         let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
         let query = Query { filter: Filter { place, rows, ..query.filter }, ..query };
         self.entered(query, |it| it.head.status.has_ended() && takes(it))
     }
 
-    /// A row for each session that a query asks for and that `takes` lets through.
+    /// A row for each session that matches a query and passes `takes`.
     fn entered(&self, query: Query, takes: impl Fn(&SessionInfo) -> bool) -> Result<Ledger> {
         let mut ledger = Ledger::default();
         let mut query = Some(Query { limit: query.limit.min(PAGE), ..query });
@@ -102,7 +102,7 @@ impl Stepwell {
 }
 
 fn row(head: Head, events: Vec<Recorded>) -> LedgerRow {
-    // A fork begins with its parent's project, and then with its own.
+    // A fork starts with its parent's project; its own follows.
     let project = events.iter().rev().find_map(|event| match &event.event {
         Event::Created(created) => Some(created.project.clone()),
         _ => None,

@@ -1,4 +1,4 @@
-//! What earlier sessions of a project teach: what failed, what was skipped, what cost most.
+//! Lessons from earlier sessions of a project: what failed, what was skipped, what cost most.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,16 @@ use crate::model::{Money, SessionId, Status, Task, TaskStatus};
 use crate::sessions::Stepwell;
 use crate::store::query::{Family, Filter, LedgerRows, Query, TrashScope};
 
-/// How many sessions are looked at, the newest first.
+/// How many sessions are read, the newest first.
 const SESSIONS: usize = 30;
 
-/// How many lessons of each kind are told.
+/// The most lessons of each kind.
 const LESSONS: usize = 5;
 
 impl Stepwell {
-    /// The lessons of the sessions that ended in the same workspace as this one, or that came here
-    /// without one (a row of a ledger names none), a line each. What cannot be read is left out:
-    /// lessons help a plan, and nothing depends on them.
+    /// Lessons from ended sessions in this session's workspace, one per line. Sessions without a
+    /// workspace, such as ledger rows, count as well. Unreadable sessions are left out: lessons
+    /// help a plan, and nothing depends on them.
     #[must_use]
     pub fn lessons(&self, id: &SessionId) -> String {
         let Ok(own) = self.store().info(id) else { return String::new() };
@@ -26,7 +26,7 @@ impl Stepwell {
         }
         let heads = workspaces.into_iter().flat_map(|workspace| self.ended_in(workspace));
         let heads: Vec<Head> = heads.filter(|head| head.id != *id).collect();
-        // A row counts where the session itself is not here.
+        // A row counts only if its session is not here.
         let here: BTreeSet<String> = heads.iter().map(|head| head.id.to_string()).collect();
         let others: Vec<Past> = heads
             .into_iter()
@@ -39,8 +39,8 @@ impl Stepwell {
         told(&others)
     }
 
-    /// The sessions that ended in a workspace, or in any, the newest first; also those in the trash,
-    /// and the rows of those that are gone.
+    /// The sessions that ended in a workspace, or in any, the newest first, including those in the
+    /// trash and ledger rows.
     fn ended_in(&self, workspace: Option<String>) -> Vec<Head> {
         let filter = Filter {
             status: vec![Status::Success, Status::Partial, Status::Failed, Status::Abandoned],
@@ -56,7 +56,7 @@ impl Stepwell {
     }
 }
 
-/// The first line of a text, so long at most.
+/// The first line of a text, shortened to `most` characters.
 fn first_line(text: &str, most: usize) -> String {
     let line = text.trim().lines().next().unwrap_or_default();
     let line: String = line.chars().filter(|c| !c.is_control()).collect();
@@ -73,8 +73,8 @@ struct Past {
 }
 
 impl Past {
-    /// Its tasks of which something is so. Where they have no words, how many they are; where there
-    /// are none, the session itself, if it failed.
+    /// Its tasks with a matching status: the descriptions, or a number for tasks without one. If it
+    /// has no tasks and failed, the session's own task.
     fn lessons(&self, kind: &str, is: &dyn Fn(TaskStatus) -> bool) -> Vec<String> {
         let task = first_line(&self.head.task, 120);
         let all: Vec<&Task> = self.tasks.iter().filter(|task| is(task.status)).collect();
@@ -117,7 +117,7 @@ mod tests {
     use crate::model::{Created, StatusChanged};
 
     #[test]
-    fn what_failed_as_a_whole_and_what_a_ledger_tells_are_lessons() {
+    fn failed_sessions_and_ledger_rows_give_lessons() {
         let well = Stepwell::in_memory();
         let ended = |id: &str, workspace: &str, status: Status, tasks: Vec<Task>| {
             let created = Created::new(id.parse().unwrap(), format!("the task of {id}"));

@@ -1,47 +1,47 @@
-//! How sessions went and what they cost, counted.
+//! Statistics: how sessions ended and what they cost.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Estimate, Money, Spent, Status};
 use crate::store::SessionInfo;
 
-/// What is counted. A session counts on the day it began, for the model that it used last.
+/// Counts of sessions. A session counts on the day it began, for the model it used last.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
     /// All sessions.
     pub all: SpentGroup,
-    /// How many stand how; damaged ones are not among them.
+    /// Number of sessions by status, without damaged ones.
     pub by_status: BTreeMap<Status, u64>,
-    /// How many are damaged.
+    /// Number of damaged sessions.
     pub damaged: u64,
-    /// How many were resumed.
+    /// Number of resumed sessions.
     pub resumed: u64,
-    /// How many of those succeeded.
+    /// Number of resumed sessions that succeeded.
     pub resumed_successes: u64,
     /// By the day on which they began.
     pub by_day: BTreeMap<String, SpentGroup>,
     /// By the model that they used last.
     pub by_model: BTreeMap<String, SpentGroup>,
-    /// By their agent.
+    /// By agent.
     pub by_agent: BTreeMap<String, SpentGroup>,
-    /// By the folder that they worked in.
+    /// By workspace.
     pub by_workspace: BTreeMap<String, SpentGroup>,
-    /// By the system that they came from.
+    /// By the system that they were imported from.
     pub by_source: BTreeMap<String, SpentGroup>,
 }
 
-/// Some sessions and what they spent.
+/// A group of sessions and what it spent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SpentGroup {
-    /// How many.
+    /// Number of sessions.
     pub sessions: u64,
-    /// What they spent, as far as it was recorded.
+    /// The recorded spending.
     pub spent: Spent,
-    /// What those may have cost of which only the tokens are known. It is in no other sum.
+    /// The estimated cost of calls of which only the tokens are known. It is in no other sum.
     pub estimate: Money,
-    /// How many are estimated.
+    /// Number of sessions with an estimate.
     pub estimated: u64,
-    /// How many made calls whose price is not known and which are not estimated either.
+    /// Number of sessions with calls of unknown price that have no estimate either.
     pub unpriced: u64,
 }
 
@@ -57,8 +57,8 @@ impl SpentGroup {
         self.unpriced += u64::from(unknown);
     }
 
-    /// The cost as lists show it: what was recorded, `~` before what is estimated, `?` for what
-    /// nobody knows; each apart, so that no sum says more than it knows.
+    /// The cost for lists: the recorded cost, an estimate after `~`, and `?` for calls without
+    /// either. They are shown apart, because their sum would mean nothing.
     #[must_use]
     pub fn price(&self) -> String {
         let mut parts = Vec::new();
@@ -75,12 +75,12 @@ impl SpentGroup {
     }
 }
 
-/// What a group without a name is called.
+/// The name of a group without one.
 const NAMELESS: &str = "-";
 
 impl Statistics {
-    /// Counts a session that began on a day, as the caller's calendar has it, and may have cost
-    /// so much, if only its tokens are known.
+    /// Counts a session that began on `day`, by the caller's calendar, with an estimate of its cost
+    /// if there is one.
     pub fn count(&mut self, info: &SessionInfo, day: String, estimate: Option<Estimate>) {
         let head = &info.head;
         match info.damage {
@@ -106,7 +106,7 @@ impl Statistics {
         groups.into_iter().for_each(|group| group.count(&head.spent, estimate));
     }
 
-    /// Of those that ended, the part that succeeded; none, if none ended.
+    /// The share of ended sessions that succeeded; `None` if none has ended.
     #[must_use]
     pub fn success_rate(&self) -> Option<f64> {
         let ended = self.by_status.iter().filter(|(status, _)| status.has_ended());
@@ -114,13 +114,13 @@ impl Statistics {
         rate(done, ended.map(|(_, n)| n).sum())
     }
 
-    /// The part that was resumed; none, if there are none.
+    /// The share of sessions that were resumed; `None` if there are no sessions.
     #[must_use]
     pub fn resume_rate(&self) -> Option<f64> {
         rate(self.resumed, self.all.sessions)
     }
 
-    /// Of those that were resumed, the part that succeeded; none, if none was resumed.
+    /// The share of resumed sessions that succeeded; `None` if none was resumed.
     #[must_use]
     pub fn resumed_success_rate(&self) -> Option<f64> {
         rate(self.resumed_successes, self.resumed)
@@ -139,7 +139,7 @@ mod tests {
     use crate::store::query::Query;
 
     #[test]
-    fn rates_are_of_those_that_ended_or_were_resumed() {
+    fn rates_count_only_ended_or_resumed_sessions() {
         let well = Stepwell::in_memory();
         let run = |agent: &str, status| {
             let session = well.create(well.draft("t").with_agent(agent)).unwrap();

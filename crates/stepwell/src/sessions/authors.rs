@@ -1,4 +1,4 @@
-//! Who recorded an event: by the run that it belongs to, and by what a server noted.
+//! Who recorded an event: by the run that it belongs to, and by the server's login.
 
 use crate::error::Result;
 use crate::log::codec::Login;
@@ -8,9 +8,9 @@ use crate::sessions::well::Stepwell;
 use crate::trust::Runs;
 
 impl Stepwell {
-    /// Who recorded an event, if it was not this user. A server knows who wrote each event,
-    /// whatever the log says; what was copied there, or replaced since, is nobody's. Without a
-    /// server, whoever began the run recorded it.
+    /// Who recorded an event, if it was not this user. A server knows each event's author,
+    /// independently of the log; it knows none for copied and replaced events. Without a server,
+    /// the event's author is the user who started the run.
     pub fn recorded_by_other(&self, id: &SessionId, runs: &Runs, seq: Seq) -> Result<Option<Who>> {
         if let Some(who) = runs.others(seq) {
             return Ok(Some(who.clone()));
@@ -25,7 +25,7 @@ impl Stepwell {
 }
 
 impl Session {
-    /// Says that what follows is this user's run, if the log says that it is somebody else's.
+    /// Records that this user's run begins, if the log shows another user's.
     pub fn sign_run(&self) -> Result<()> {
         let seq = self.info()?.head.seq;
         let well = self.well();

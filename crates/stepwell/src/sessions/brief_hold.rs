@@ -1,5 +1,5 @@
-//! Holding a session for a moment, to record something about it: after whoever has it just now, and
-//! only if its files are whole.
+//! Short holds of a session's lease, to record something about it: they wait for the present
+//! holder, and can require that no rewind is unfinished.
 
 use std::time::Duration;
 
@@ -9,23 +9,23 @@ use crate::sessions::session::Session;
 use crate::sessions::well::Stepwell;
 use crate::store::SessionInfo;
 
-/// How long a short write waits for another one to be done.
+/// How long a short write waits for another one.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long it waits for one that seems to run and does not let go: another short write is done by
-/// then, and a run is not.
+/// How long it waits if the session is running and its lease does not change hands. Another short
+/// write would have finished by then; a run would not.
 const PATIENCE_WITH_RUNS: Duration = Duration::from_secs(1);
 
-/// How long it waits before it tries again.
+/// The pause between attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
 impl Stepwell {
-    /// Takes a session's lease for a moment, after whoever has it just now.
+    /// Acquires a session's lease for a short write, waiting for its present holder.
     ///
     /// # Errors
-    /// [`Error::Held`], if they do not give it back in time.
+    /// [`Error::Held`] if the holder does not release it in time.
     pub fn hold_briefly(&self, id: &SessionId) -> Result<Session> {
-        // Pauses are counted, because a clock may stand still.
+        // Counts its pauses, because a test's clock may stand still.
         let (mut waited, mut unchanged, mut epoch) = (Duration::ZERO, Duration::ZERO, None);
         loop {
             let error = match self.lock(id) {
@@ -41,15 +41,15 @@ impl Stepwell {
             if waited >= PATIENCE || (runs && unchanged >= PATIENCE_WITH_RUNS) {
                 return Err(error);
             }
-            // Returns early when the other one records something.
+            // Returns early if the holder records something.
             self.wait_after(id, head.seq, PAUSE)?;
             waited += PAUSE;
             unchanged += PAUSE;
         }
     }
 
-    /// What is known about a session, once a run that has ended has let go of it: whoever saw it
-    /// end need not try again. One that is at work, or waits for a person, is not waited for.
+    /// A session's info, after a run that has ended released its lease, so that a caller who saw
+    /// the end need not retry. A running or paused session is not waited for.
     pub fn settled_info(&self, id: &SessionId) -> Result<SessionInfo> {
         let mut waited = Duration::ZERO;
         loop {
@@ -63,25 +63,24 @@ impl Stepwell {
         }
     }
 
-    /// Takes a session's lease for a moment, if its files are whole.
+    /// Acquires a session's lease for a short write, if no rewind of its files is unfinished.
     ///
     /// # Errors
-    /// [`Error::HalfRewound`], if a rewind of it was cut off: what is recorded now would be set
-    /// aside when the rewind is finished.
+    /// [`Error::HalfRewound`] if a rewind was interrupted: finishing it would discard what is
+    /// recorded now.
     pub fn hold_whole(&self, id: &SessionId) -> Result<Session> {
         let session = self.hold_briefly(id)?;
-        // Whoever was at it is done: the lease is ours.
+        // `held` is cleared, because the lease is ours now: an unfinished rewind has no runner.
         SessionInfo { held: None, ..session.info()? }.refuse_half_rewound()?;
         Ok(session)
     }
 }
 
 impl SessionInfo {
-    /// Refuses what must not be done to a session whose files may be half moved.
+    /// Refuses a session whose files may be half moved.
     ///
     /// # Errors
-    /// [`Error::BeingRewound`] while somebody moves them, [`Error::HalfRewound`] if that was cut
-    /// off.
+    /// [`Error::BeingRewound`] during a rewind, [`Error::HalfRewound`] after an interrupted one.
     pub fn refuse_half_rewound(&self) -> Result<()> {
         let session = self.head.id.clone();
         match (self.head.rewinding, &self.held) {

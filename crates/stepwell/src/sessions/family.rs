@@ -1,4 +1,4 @@
-//! Families: the sessions that grew out of a session, and out of those.
+//! Families: the sessions that grew out of a session, directly or indirectly.
 
 use std::collections::BTreeMap;
 
@@ -8,12 +8,12 @@ use crate::sessions::well::Stepwell;
 use crate::store::query::{Family, Filter, Query, Sort, TrashScope};
 use crate::store::{Order, SessionInfo};
 
-/// Which sessions of a family are meant.
+/// Which descendants of a session are meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kin {
-    /// Those of subagents, which go where their parent goes.
+    /// Those of subagents, which are deleted and restored with their parent.
     Subagents,
-    /// Forks as well, which stand on their own.
+    /// Forks as well, which are independent.
     All,
 }
 
@@ -22,15 +22,14 @@ pub enum Kin {
 pub struct Relative {
     /// The session.
     pub info: SessionInfo,
-    /// The session that it grew out of.
+    /// Its parent.
     pub parent: SessionId,
-    /// How many sessions lie between it and the one that was asked about.
+    /// How many generations lie between it and the requested session.
     pub depth: usize,
 }
 
 impl Stepwell {
-    /// The sessions that grew out of a session: parents before their children, the oldest child
-    /// first.
+    /// A session's descendants: parents before their children, the oldest child first.
     pub fn family(&self, id: &SessionId, kin: Kin, place: TrashScope) -> Result<Vec<Relative>> {
         let mut found = Vec::new();
         let mut waiting = self.relatives(id, 0, kin, place)?;
@@ -43,7 +42,7 @@ impl Stepwell {
         Ok(found)
     }
 
-    /// The sessions that grew out of a session directly, the oldest first.
+    /// A session's children, the oldest first.
     pub fn children(
         &self,
         id: &SessionId,
@@ -75,13 +74,14 @@ impl Stepwell {
         Ok(children)
     }
 
-    /// The sessions of a session's subagents, and of theirs, wherever they are kept: parents
-    /// before their children, the oldest child first.
+    /// The sessions of a session's subagents, and of their subagents, in and out of the trash:
+    /// parents before their children, the oldest child first.
     pub fn subagents(&self, id: &SessionId) -> Result<Vec<SessionInfo>> {
         Ok(self.subagents_of(std::slice::from_ref(id))?.all(id).into_iter().cloned().collect())
     }
 
-    /// The session at the top of a family: a subagent is resumed with the session that started it.
+    /// The session at the top of a family. A subagent is resumed through the session that started
+    /// it.
     pub fn top_of(&self, id: &SessionId) -> Result<SessionId> {
         let mut id = id.clone();
         while let Origin::Subagent { parent } = self.info(&id)?.head.origin {
@@ -90,7 +90,7 @@ impl Stepwell {
         Ok(id)
     }
 
-    /// The subagents of several sessions, asked for at once.
+    /// The subagents of several sessions, in one query.
     pub fn subagents_of(&self, ids: &[SessionId]) -> Result<Subagents> {
         let mut children: BTreeMap<SessionId, Vec<SessionInfo>> = BTreeMap::new();
         let below = if ids.is_empty() { Vec::new() } else { self.store().below(ids)? };
@@ -102,7 +102,7 @@ impl Stepwell {
         Ok(Subagents { children })
     }
 
-    /// A session and the sessions of its subagents, which go where it goes.
+    /// A session and the sessions of its subagents.
     pub fn with_subagents(&self, id: &SessionId) -> Result<Vec<SessionInfo>> {
         let mut all = vec![self.info(id)?];
         all.extend(self.subagents(id)?);
@@ -117,13 +117,13 @@ pub struct Subagents {
 }
 
 impl Subagents {
-    /// Those that a session started itself, the oldest first.
+    /// The subagents that a session started itself, the oldest first.
     #[must_use]
     pub fn children(&self, id: &SessionId) -> &[SessionInfo] {
         self.children.get(id).map_or(&[], Vec::as_slice)
     }
 
-    /// All below a session: parents before their children, the oldest child first.
+    /// All subagents below a session: parents before their children, the oldest child first.
     #[must_use]
     pub fn all(&self, id: &SessionId) -> Vec<&SessionInfo> {
         let mut found = Vec::new();
@@ -135,9 +135,8 @@ impl Subagents {
         found
     }
 
-    /// What all below a session spent. What a session cost with all that it started is the sum
-    /// of what each of them spent itself, so that nothing is counted twice or forgotten, whenever
-    /// a process died.
+    /// What all subagents below a session spent. A session's full cost is the sum of what each
+    /// session spent itself, so a crash can neither lose nor repeat a part.
     #[must_use]
     pub fn spent(&self, id: &SessionId) -> Spent {
         let mut spent = Spent::default();

@@ -1,4 +1,4 @@
-//! Following a session: its events as they come, until it stops.
+//! Following a session: its events as they are recorded, until it stops.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::sessions::well::Stepwell;
 use crate::store::Span;
 use crate::store::changes::{ChangeKind, SessionChange};
 
-/// Reads a session's log from an event on, and goes on with what is recorded after that.
+/// Reads a session's log from a given event, and then each event as it is recorded.
 #[derive(Debug)]
 pub struct Follower<'a> {
     well: &'a Stepwell,
@@ -19,36 +19,36 @@ pub struct Follower<'a> {
     news: Subscription,
 }
 
-/// What a look at a followed session came to.
+/// The state of a followed session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Followed {
-    /// It goes on; more may come.
+    /// More events may come.
     GoesOn,
-    /// It stopped, and everything that it recorded was seen.
+    /// It stopped, and all of its events were read.
     Stopped,
-    /// It was erased.
+    /// It was purged.
     Erased,
 }
 
 impl Stepwell {
-    /// Follows a session from an event on.
+    /// Follows a session from a given event.
     pub fn follow(&self, id: &SessionId, from: Seq) -> Result<Follower<'_>> {
-        // Made before the first look, so that nothing comes between.
+        // Subscribed before the first read, so that no event is missed.
         let news = self.subscribe_to(id)?;
         Ok(Follower { well: self, id: id.clone(), next: from, news })
     }
 }
 
 impl Follower<'_> {
-    /// Looks at everything that was recorded since the last look. Damage is an error.
+    /// Passes every event since the last call to `look`.
     ///
     /// # Errors
-    /// If the store cannot be read, or whatever `look` says.
+    /// Errors of the store, [`Error::Damaged`], and errors that `look` returns.
     pub fn look<E: From<Error>>(
         &mut self,
         mut look: impl FnMut(Recorded) -> Result<(), E>,
     ) -> Result<Followed, E> {
-        // Read before the events, so that one that was recorded since is not missed.
+        // Read before the events, so that a stop cannot hide an event recorded in between.
         let stopped = self.has_stopped()?;
         let next = &mut self.next;
         let log = self.well.log(&self.id, Span { from: *next, ..Span::ALL });
@@ -67,7 +67,7 @@ impl Follower<'_> {
         }
     }
 
-    /// Waits until something may have been recorded, or the time is over.
+    /// Waits until the session may have changed, or `patience` has passed.
     pub fn wait(&self, patience: Duration) -> Result<Followed> {
         let is_removal = |notice: &Notice| {
             matches!(notice, Notice::Changed(SessionChange { kind: ChangeKind::Removed, .. }))
@@ -93,11 +93,11 @@ impl Follower<'_> {
 
 impl Stepwell {
     /// Waits until a session has an event after `seq`, or `timeout` has passed. Returns its last
-    /// seq. However many wait, one of them looks.
+    /// seq. One waiter polls on behalf of all.
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     pub fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
         let started = Instant::now();
-        // Before the first look: what comes after it is not missed.
+        // Subscribed before the first read, so that no change is missed.
         let subscription = self.subscribe_to(id)?;
         loop {
             let last = self.store().info(id)?.head.seq;

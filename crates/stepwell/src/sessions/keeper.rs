@@ -1,4 +1,4 @@
-//! Keeps leases alive while their sessions are open, however long a tool takes.
+//! Renews the leases of open sessions in the background.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::error::Error;
 use crate::model::{Event, Kind, SessionId, StopAsked};
 use crate::store::{Facts, Lease, Store};
 
-/// The shortest pause between two renewals, however short the leases are.
+/// The shortest pause between renewals.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// A thread that renews leases, five times in their lifetime: one that fails is noticed, with the
-/// store's own patience, before half of it is over. It starts with the first one.
+/// A thread that renews leases five times in their lifetime, so that a failed renewal is noticed
+/// before half of it has passed, even with the store's own retries. It starts with the first lease.
 #[derive(Debug)]
 pub(crate) struct Keeper {
     shared: Arc<Shared>,
@@ -30,7 +30,7 @@ struct Shared {
     changed: Condvar,
 }
 
-/// Told, once, that somebody asked a session's runner to stop.
+/// A callback, called once when someone asks a session's runner to stop.
 pub(crate) type OnStop = Arc<dyn Fn(&StopAsked) + Send + Sync>;
 
 /// A callback, called when renewals of a lease begin to fail.
@@ -43,7 +43,7 @@ struct Kept {
     on_stop: HashMap<SessionId, OnStop>,
     /// Callbacks for leases that cannot be renewed.
     on_doubt: HashMap<SessionId, OnDoubt>,
-    /// Sessions whose callback was called, and whose lease was not renewed since.
+    /// Sessions whose doubt callback was called and whose lease has not been renewed since.
     in_doubt: HashSet<SessionId>,
     closing: bool,
 }
@@ -67,13 +67,14 @@ impl Keeper {
         if thread.is_none() {
             let shared = Arc::clone(&self.shared);
             let named = std::thread::Builder::new().name("stepwell-leases".to_owned());
-            // Without the thread a lease lasts for its time to live, and the next
-            // session to open tries again.
+            // Without the thread, a lease lasts for its time to live. The next session that opens
+            // tries again.
             *thread = named.spawn(move || shared.renew_until_closed()).ok();
         }
     }
 
-    /// Looks at each renewal whether somebody asked the lease's holder to stop, and tells so once.
+    /// Registers a callback for requests to stop this lease's runner. They are read before each
+    /// renewal.
     pub(crate) fn watch_stops(&self, lease: &Lease, on_stop: OnStop) {
         self.shared.kept().on_stop.insert(lease.session.clone(), on_stop);
     }
@@ -83,7 +84,7 @@ impl Keeper {
         self.shared.kept().on_doubt.insert(lease.session.clone(), on_doubt);
     }
 
-    /// Renews it no longer. A later holding of the same session goes on.
+    /// Stops renewing a lease, unless the session has a newer one by now.
     pub(crate) fn forget(&self, lease: &Lease) {
         self.shared.kept().forget(lease);
     }
@@ -106,7 +107,7 @@ impl Drop for Keeper {
         self.shared.changed.notify_all();
         let thread = self.thread.lock().take();
         if let Some(thread) = thread {
-            // It ends after the renewal that it is at; a panic there is its own.
+            // The thread ends after its current renewal. A panic in it was already reported.
             let _ = thread.join();
         }
     }
@@ -146,9 +147,9 @@ impl Shared {
         }
     }
 
-    /// The request to stop that names a lease, if there is one.
+    /// The request to stop that is addressed to a lease, if there is one.
     fn stop_asked(&self, lease: &Lease) -> Option<StopAsked> {
-        // What cannot be read now is looked for again at the next renewal.
+        // If the read fails, the next renewal tries again.
         let asked = self.store.keyed(&lease.session, Facts::of(&[Kind::StopAsked])).ok()?;
         asked.into_iter().rev().find_map(|asked| match asked.event {
             Event::StopAsked(stop) if stop.epoch == lease.epoch => Some(stop),
@@ -158,7 +159,7 @@ impl Shared {
 
     fn renew(&self, lease: &Lease) -> Renewal {
         match self.store.renew(lease, self.ttl) {
-            // What is in the trash may be brought back.
+            // A session in the trash may be restored.
             Ok(_) | Err(Error::Trashed(_)) => Renewal::Done,
             Err(Error::Fenced { .. } | Error::NoSession(_)) => Renewal::Lost,
             Err(error) => Renewal::Failed(error),
@@ -166,16 +167,16 @@ impl Shared {
     }
 }
 
-/// What came of renewing a lease.
+/// The result of renewing a lease.
 enum Renewal {
     Done,
-    /// It is lost for good. The session's next append says so.
+    /// Lost for good. The session's next append returns that error.
     Lost,
     Failed(Error),
 }
 
 impl Kept {
-    /// Takes in what came of renewing a lease.
+    /// Applies the result of renewing a lease.
     fn note(&mut self, lease: &Lease, renewal: Renewal) {
         let session = &lease.session;
         match renewal {

@@ -1,5 +1,4 @@
-//! Agents that Stepwell does not run: they tell of their life in short updates, and
-//! their sessions follow the lifecycle phases.
+//! External agents with a lifecycle: they report their phases and turns in short updates.
 
 mod told;
 
@@ -21,13 +20,13 @@ pub use told::{NoTurns, Speaker, read_turns};
 /// An agent's session.
 #[derive(Debug)]
 pub struct Agent {
-    /// How it stands.
+    /// Its current state.
     pub head: Head,
     /// Every move from phase to phase.
     pub history: Vec<Passage>,
-    /// When it ended.
+    /// When it entered a final phase.
     pub finalized_at: Option<Time>,
-    /// Its last word.
+    /// Its final summary.
     pub summary: Option<Value>,
 }
 
@@ -42,7 +41,7 @@ pub struct Passage {
     pub timestamp: Time,
 }
 
-/// The metadata key under which the last word of an agent is kept.
+/// The metadata key of an agent's final summary.
 const SUMMARY: &str = "summary";
 
 /// Reads an agent's session.
@@ -67,22 +66,22 @@ pub fn history(well: &Stepwell, id: &SessionId) -> Result<Vec<Passage>> {
     Ok(facts.into_iter().filter_map(passage).collect())
 }
 
-/// A new agent.
+/// A new agent's session.
 #[derive(Debug)]
 pub struct Begin {
-    /// Its session's id; none, if it gets a new one.
+    /// Its session's id; absent for a generated one.
     pub id: Option<SessionId>,
     /// Its name.
     pub agent: String,
-    /// What it is for.
+    /// Its task.
     pub purpose: String,
     /// The folder that it works in.
     pub workspace: String,
-    /// What it remembers.
+    /// Its metadata.
     pub metadata: BTreeMap<String, Value>,
 }
 
-/// Makes an agent's session, in one write.
+/// Creates an agent's session in one write.
 pub fn create(well: &Stepwell, begin: Begin) -> Result<SessionId> {
     let id = begin.id.unwrap_or_else(|| well.new_id());
     let created = Created::new(id.clone(), begin.purpose)
@@ -99,22 +98,22 @@ pub fn create(well: &Stepwell, begin: Begin) -> Result<SessionId> {
     Ok(id)
 }
 
-/// What an agent tells of itself. All of it is recorded, or none.
+/// An agent's report about itself. All of it is recorded, or nothing.
 #[derive(Debug, Default)]
 pub struct Update {
-    /// Where in its work it is.
+    /// Its new phase.
     pub phase: Option<Phase>,
-    /// What it remembers.
+    /// Metadata to merge.
     pub metadata: BTreeMap<String, Value>,
-    /// What the work is for; an empty one takes it away.
+    /// The goal; an empty one clears it.
     pub goal: Option<String>,
-    /// What went wrong.
+    /// An error.
     pub error: Option<String>,
-    /// Is it ready to be resumed?
+    /// Can it be resumed?
     pub ready: Option<bool>,
 }
 
-/// Records what an agent tells of itself.
+/// Records an agent's report.
 pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
     let session = well.hold_briefly(id)?;
     let head = session.info()?.head;
@@ -141,7 +140,7 @@ pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
     if let Some(message) = update.error {
         events.push(Fault { message }.into());
     }
-    // After the phase, which has an opinion of its own.
+    // After the phase change, which also sets this flag.
     if update.ready.is_some() {
         events.push(Edited { ready: update.ready, ..Edited::default() }.into());
     }
@@ -151,13 +150,13 @@ pub fn update(well: &Stepwell, id: &SessionId, update: Update) -> Result<()> {
     Ok(())
 }
 
-/// Records that an agent was taken up again. How it stands otherwise stays as it is.
+/// Records that an agent resumed. Its status stays the same.
 pub fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
     let session = well.hold_briefly(id)?;
     let head = session.info()?.head;
     refuse_own(&head)?;
     let status = |status| NewEvent::from(StatusChanged { status, reason: None, error: None });
-    // A session is resumed when it begins to run; one that seems to run was left by its agent.
+    // A resume is a change to running. A session that reads as running was left without a status.
     let events = match head.status {
         Status::Running => vec![status(Status::Interrupted), status(Status::Running)],
         before => vec![status(Status::Running), status(before)],
@@ -166,7 +165,7 @@ pub fn count_resume(well: &Stepwell, id: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// Records turns of an agent's conversation, all or none.
+/// Records turns of an agent's conversation: all or none.
 pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
     let session = well.hold_briefly(id)?;
     let head = session.info()?.head;
@@ -178,7 +177,7 @@ pub fn say(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
     Ok(())
 }
 
-/// Records a step of an agent: its turns, and that they are a step, all or none.
+/// Records an agent's turns as one step: all or none.
 pub fn step(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> {
     let session = well.hold_briefly(id)?;
     let head = session.info()?.head;
@@ -190,7 +189,7 @@ pub fn step(well: &Stepwell, id: &SessionId, turns: Vec<Message>) -> Result<()> 
     Ok(())
 }
 
-/// The last turns of an agent's conversation, oldest first. Earlier ones stay recorded.
+/// The last turns of an agent's conversation, oldest first.
 pub fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> {
     let mut turns = Vec::new();
     for event in well.log(id, Span { order: Order::Newest, ..Span::ALL }) {
@@ -209,22 +208,22 @@ pub fn turns(well: &Stepwell, id: &SessionId, most: usize) -> Result<Vec<Turn>> 
 /// A turn of an agent's conversation.
 #[derive(Debug)]
 pub struct Turn {
-    /// When it was said.
+    /// When it was recorded.
     pub at: Time,
-    /// By whom.
+    /// Who spoke.
     pub role: Role,
-    /// What was said. Calls of tools and their answers are in it, in words.
+    /// Its text, with tool calls and results in words.
     pub text: String,
 }
 
 /// How an agent ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It did what it was for.
+    /// It achieved its task.
     Completed,
-    /// It could not.
+    /// It failed.
     Failed,
-    /// Nobody goes on with it.
+    /// It was given up.
     Abandoned,
 }
 
@@ -238,28 +237,28 @@ impl From<Outcome> for Phase {
     }
 }
 
-/// What a finalizing did.
+/// What [`finalize`] did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finalized {
     /// It ended the session.
     Now,
-    /// The session had ended so before; nothing was recorded.
+    /// The session had ended in the same way; nothing was recorded.
     Before,
-    /// The session had ended before, in another way; nothing was recorded.
+    /// The session had ended in another way; nothing was recorded.
     Otherwise(Phase),
 }
 
-/// What is said of an agent's end.
+/// What an agent reports at its end.
 #[derive(Debug, Default)]
 pub struct Said {
-    /// What it leaves.
+    /// Metadata to merge.
     pub metadata: BTreeMap<String, Value>,
-    /// What went wrong.
+    /// The error, if it failed.
     pub error: Option<String>,
 }
 
-/// Ends an agent's session, once: ending it again in the same way changes nothing, in
-/// another way is refused.
+/// Ends an agent's session. Ending it again in the same way changes nothing; in another way it is
+/// refused.
 pub fn finalize(
     well: &Stepwell,
     id: &SessionId,
@@ -287,13 +286,13 @@ pub fn finalize(
     Ok(Finalized::Now)
 }
 
-/// A summary as metadata.
+/// A summary, as an entry of the metadata.
 #[must_use]
 pub fn summary(text: Option<String>) -> BTreeMap<String, Value> {
     text.map(|text| (SUMMARY.to_owned(), Value::from(text))).into_iter().collect()
 }
 
-/// The error of whoever wants to change what has ended.
+/// The error for changing an agent that has ended.
 #[must_use]
 pub fn is_final(id: &SessionId, phase: Phase) -> Error {
     Error::FinalPhase { session: id.clone(), phase }
@@ -310,10 +309,10 @@ pub fn refuse_own(head: &Head) -> Result<()> {
     Err(Error::NotAnAgent { session: head.id.clone() })
 }
 
-/// The lifecycle phase of that name.
+/// The lifecycle phase with this name.
 ///
 /// # Errors
-/// If there is no such phase.
+/// [`Error::UnknownPhase`].
 pub fn phase(name: &str) -> Result<Phase> {
     let unknown = || Error::UnknownPhase { name: name.to_owned() };
     PhaseSet::Lifecycle.parse(name).ok_or_else(unknown)
@@ -335,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_moves_through_its_phases_and_its_history_tells_of_it() {
+    fn an_agents_history_lists_its_phases() {
         let well = Stepwell::in_memory();
         let id = agent(&well);
         let to = |phase| Update { phase: Some(phase), ..Update::default() };
@@ -385,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_of_stepwells_own_is_ended_by_nobody_else() {
+    fn a_session_that_stepwell_runs_cannot_be_finalized() {
         let well = Stepwell::in_memory();
         let own = well.create(well.draft("work")).unwrap().id().clone();
         let refused = finalize(&well, &own, Outcome::Completed, Said::default());
@@ -393,12 +392,12 @@ mod tests {
     }
 
     #[test]
-    fn whatever_an_agent_tells_through_a_front_end_says_for_whom() {
+    fn updates_through_a_front_end_name_the_person() {
         let well = Stepwell::in_memory();
         let who = Some(crate::model::Who::from("web: ann".to_owned()));
         let acting = well.acting(crate::sessions::well::Acting { who, event: None });
         let id = agent(&acting);
-        // Each write ends with one that names somebody, and none names them twice.
+        // Each write names the person exactly once, in its last event.
         let named = || {
             let events = well.store().events(&id, Span::ALL).unwrap().events;
             let says = |it: &&Recorded| matches!(&it.event, Event::Edited(it) if it.who.is_some());

@@ -1,4 +1,4 @@
-//! The user's own metadata of a session.
+//! The users' own metadata of a session.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use crate::log::Head;
 use crate::model::{Edited, Seq, SessionId};
 use crate::sessions::well::Stepwell;
 
-/// Keys under which Stepwell itself remembers things, and which users leave alone.
+/// Keys that Stepwell itself uses, and users may not set.
 const RESERVED: [&str; 8] =
     ["agent", "flow", "imported", "mode", "model", "subagent", "summary", "truncated"];
 
 impl Head {
-    /// The metadata that is the users' own.
+    /// The users' own metadata, without Stepwell's keys.
     pub fn users_metadata(&self) -> impl Iterator<Item = (&String, &Value)> {
         self.metadata.iter().filter(|(key, _)| !RESERVED.contains(&key.as_str()))
     }
 }
 
 impl Stepwell {
-    /// Sets entries of the user's own metadata, whoever runs the session; a null takes an entry
-    /// away. Keys that Stepwell itself uses are refused.
+    /// Sets entries of the users' own metadata, also while the session runs; `null` removes one.
+    /// Keys that Stepwell itself uses are refused.
     pub fn set_metadata(&self, id: &SessionId, entries: BTreeMap<String, Value>) -> Result<Seq> {
         let refuse = |why: String| {
             let (session, kind) = (id.clone(), "metadata".to_owned());
@@ -30,10 +30,12 @@ impl Stepwell {
         };
         for key in entries.keys() {
             if RESERVED.contains(&key.as_str()) {
-                return refuse(format!("Stepwell itself keeps something under {key:?}"));
+                return refuse(format!("Stepwell itself uses the key {key:?}"));
             }
             if key.trim().is_empty() || key.chars().any(char::is_control) {
-                return refuse(format!("{key:?} is no key: it is empty or not plain text"));
+                return refuse(format!(
+                    "invalid key {key:?}: it is empty or has control characters"
+                ));
             }
         }
         self.edit(id, Edited { metadata: entries, ..Edited::default() })
@@ -46,7 +48,7 @@ mod tests {
     use crate::model::Created;
 
     #[test]
-    fn users_set_their_own_keys_also_while_a_session_runs_and_no_others() {
+    fn users_set_only_their_own_keys_also_while_a_session_runs() {
         let well = Stepwell::in_memory();
         let running = well.create(Created::new("s".parse().unwrap(), "t")).unwrap();
         let set = |key: &str, value: Value| {

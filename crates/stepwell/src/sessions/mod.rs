@@ -1,4 +1,4 @@
-//! A store of sessions: making them, finding them, holding one to write to it, and following it.
+//! A store of sessions: creating, finding, holding and following them.
 
 pub(crate) mod authors;
 pub(crate) mod brief_hold;

@@ -1,4 +1,4 @@
-//! What users call sessions: ids, labels, and any part of an id that tells it from the others.
+//! How users name sessions: by id, by label, or by a part of an id that no other shares.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -8,21 +8,22 @@ use crate::model::{Change, Edited, Origin, Seq, SessionId};
 use crate::sessions::well::Stepwell;
 use crate::store::query::{Family, Filter, LedgerRows, Query, TrashScope};
 
-/// How many candidates an ambiguous name is told with.
+/// How many candidates an error about an ambiguous name lists.
 const CANDIDATES: usize = 10;
 
-/// The fewest characters of an id that lists point out. Fewer would often be enough today and
-/// ambiguous tomorrow.
+/// The fewest characters of an id that lists highlight. Fewer might be unique today and ambiguous
+/// tomorrow.
 const SHORTEST: usize = 4;
 
 impl Stepwell {
-    /// The session that a name means: an id, a label, `@last`, or a part of exactly one id.
-    /// Sessions in the trash are found by their whole id only.
+    /// The session with a name: an id, a label, `@last`, or a part of exactly one id. A session in
+    /// the trash is found only by its whole id.
     pub fn find(&self, name: &str) -> Result<SessionId> {
         self.find_in(TrashScope::Kept, name)
     }
 
-    /// The session that a name means, looking for labels and parts of ids in one place.
+    /// The session with a name. Labels and parts of ids are searched in one place: in the trash,
+    /// outside of it, or both.
     pub fn find_in(&self, place: TrashScope, name: &str) -> Result<SessionId> {
         let found = self.try_find(place, name);
         if let Err(Error::NoMatch(name)) = &found {
@@ -33,10 +34,10 @@ impl Stepwell {
 
     /// Like [`find_in`](Self::find_in), without logging a miss.
     ///
-    /// A label goes before a part of an id. Of the parts, the beginning of an id's
-    /// [ending](SessionId::ending) goes first, then the beginning of the whole id, then any
-    /// other part: ids that begin with the time differ at their end. A session goes before the
-    /// subagents that bear its name and more.
+    /// A label has precedence over a part of an id. Ids that begin with the time differ at their
+    /// end, so the start of an id's [ending](SessionId::ending) comes next, then the start of the
+    /// whole id, then any other part. A session has precedence over its subagents whose ids contain
+    /// its own.
     pub fn try_find(&self, place: TrashScope, name: &str) -> Result<SessionId> {
         if let Ok(id) = name.parse::<SessionId>()
             && self.store().exists(&id)?
@@ -59,18 +60,18 @@ impl Stepwell {
             Filter { endings: vec![typed()], ..any() },
             Filter { prefix: Some(typed()), ..any() },
             Filter { part: Some(typed()), ..any() },
-            // The row of a session that is gone is meant if nothing else can be.
+            // A ledger row matches only if no live session does.
             Filter { part: Some(typed()), rows: LedgerRows::Included, ..any() },
         ];
         for filter in filters {
             let by_ending = !filter.endings.is_empty();
             let mut ids = self.ids_of(filter, CANDIDATES)?;
-            // An id without a dash is all beginning.
+            // An id without a hyphen has no separate ending.
             ids.retain(|id| !by_ending || has_ending(id));
             let shortest = ids.iter().min_by_key(|id| id.as_str().len()).cloned();
             match shortest {
                 None => {}
-                // Subagents may bear their parent's name and more: the parent is meant.
+                // Subagents' ids may extend their parent's: the parent is meant.
                 Some(id) if self.bear_its_name(&id, &ids)? => return Ok(id),
                 Some(_) => return Err(Error::Ambiguous { name: typed(), candidates: ids }),
             }
@@ -78,7 +79,7 @@ impl Stepwell {
         Err(absent())
     }
 
-    /// Are these a session and subagents of it whose ids hold its own?
+    /// Are the others subagents of this session whose ids extend its own?
     fn bear_its_name(&self, id: &SessionId, ids: &[SessionId]) -> Result<bool> {
         for other in ids.iter().filter(|other| *other != id) {
             let is_below = other.as_str().contains(id.as_str())
@@ -90,10 +91,10 @@ impl Stepwell {
         Ok(true)
     }
 
-    /// Gives a session a label, which names it from then on, or takes it away.
+    /// Sets or clears a session's label, by which it can then be found.
     ///
     /// # Errors
-    /// [`Error::LabelTaken`], if another session bears it.
+    /// [`Error::LabelTaken`] if another session has the label.
     pub fn label(&self, id: &SessionId, label: Option<&str>) -> Result<Seq> {
         if let Some(label) = label {
             self.refuse_taken_label(label, Some(id))?;
@@ -102,7 +103,7 @@ impl Stepwell {
         self.edit(id, Edited { label, ..Edited::default() })
     }
 
-    /// A label names one session. Refuses one that a session other than `own` bears.
+    /// Refuses a label that a session other than `own` has: a label names one session.
     ///
     /// # Errors
     /// [`Error::LabelTaken`], which names that session.
@@ -115,7 +116,7 @@ impl Stepwell {
         }
     }
 
-    /// For each of some ids, the part that suffices to name it, as a range of its bytes.
+    /// For each id, the part that is enough to name it, as a range of its bytes.
     pub fn sufficient_parts(&self, ids: &[SessionId]) -> Result<Vec<Range<usize>>> {
         if ids.is_empty() {
             return Ok(Vec::new());
@@ -134,8 +135,8 @@ impl Stepwell {
     }
 }
 
-/// For each of some ids, the shortest part of it that no other of `all` shares, as a range of
-/// its bytes: the beginning of its [ending](SessionId::ending), or the whole id.
+/// For each id, the shortest part that no other of `all` shares, as a range of its bytes: the start
+/// of its [ending](SessionId::ending), or the whole id.
 #[must_use]
 pub fn telling_parts(ids: &[SessionId], all: &[SessionId]) -> Vec<Range<usize>> {
     let mut sharing: BTreeMap<&str, Vec<&SessionId>> = BTreeMap::new();
@@ -158,26 +159,26 @@ pub fn telling_parts(ids: &[SessionId], all: &[SessionId]) -> Vec<Range<usize>> 
     ids.iter().map(part).collect()
 }
 
-/// Is an id's ending only a part of it?
+/// Is an id's ending shorter than the id?
 fn has_ending(id: &SessionId) -> bool {
     id.ending().len() < id.as_str().len()
 }
 
-/// The first so many characters. Ids are ASCII.
+/// The first `length` characters. Ids are ASCII.
 fn front(text: &str, length: usize) -> &str {
     &text[..length.min(text.len())]
 }
 
-/// How alike two names are, from 0 to 1, whatever their case.
+/// The similarity of two names, from 0 to 1, ignoring case.
 #[must_use]
 pub fn likeness(one: &str, other: &str) -> f64 {
     strsim::jaro_winkler(&one.to_lowercase(), &other.to_lowercase())
 }
 
-/// Of some known names, the one that was perhaps meant by a mistyped one.
+/// The known name that a mistyped one most likely meant, if any is similar.
 #[must_use]
 pub fn nearest<'a>(typed: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    // Long texts are no mistyped names, and comparing them takes long.
+    // A long text is not a mistyped name, and comparing it is slow.
     if typed.len() > 64 {
         return None;
     }
@@ -195,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_points_out_as_much_of_an_id_as_tells_it_from_the_others() {
+    fn lists_highlight_the_shortest_unique_part_of_an_id() {
         let all =
             ids(&["20260302-120000-abcd12", "20260302-120000-abcd34", "20260302-120000-ffff00"]);
         let parts = telling_parts(&all, &all);
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_whose_ending_is_another_ones_beginning_is_named_whole() {
+    fn an_id_whose_ending_starts_another_ones_is_highlighted_whole() {
         let all = ids(&["a-one", "b-one", "c-oneness", "two"]);
         let parts = telling_parts(&all, &all);
         let shown: Vec<_> = all.iter().zip(parts).map(|(id, at)| &id.as_str()[at]).collect();
@@ -219,7 +220,7 @@ mod tests {
         well.label(&one, Some("auth")).unwrap();
         well.label(&one, Some("auth")).unwrap();
         let Err(Error::LabelTaken { session, .. }) = well.label(&other, Some("auth")) else {
-            panic!("two sessions bear a label")
+            panic!("two sessions have one label")
         };
         assert_eq!(session, one);
         well.label(&one, None).unwrap();
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn a_typo_finds_the_name_that_was_meant_and_another_word_none() {
+    fn a_typo_finds_the_nearest_name_and_other_words_find_none() {
         let known = ["sessions", "search", "show", "store"];
         assert_eq!(nearest("sesions", known), Some("sessions"));
         assert_eq!(nearest("serach", known), Some("search"));

@@ -1,17 +1,17 @@
-//! What can be wished for when a session is made or the trash is emptied. Each comes from the plain
-//! thing as well, for those who wish for nothing else.
+//! Options for creating a session, forking, and emptying the trash. Each converts from its plain
+//! form, for callers without further wishes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use crate::model::{Created, NewEvent, Seq, SessionId};
 
-/// A session to be made.
+/// A session to create.
 #[derive(Clone, Debug)]
 pub struct NewSession {
-    /// Its description.
+    /// Its first event.
     pub created: Created,
-    /// What it begins with.
+    /// The events that follow at once.
     pub events: Vec<NewEvent>,
 }
 
@@ -21,12 +21,12 @@ impl From<Created> for NewSession {
     }
 }
 
-/// Where a fork begins.
+/// Where a fork starts.
 #[derive(Clone, Debug, Default)]
 pub struct ForkAt {
-    /// The last event that it shares; absent, the parent's last.
+    /// The last shared event; absent for the parent's last.
     pub at: Option<Seq>,
-    /// What it begins with, behind those.
+    /// The events that follow the fork's own first event.
     pub begins: Vec<NewEvent>,
 }
 
@@ -42,14 +42,14 @@ impl From<Seq> for ForkAt {
     }
 }
 
-/// What goes from the trash.
+/// What to erase from the trash.
 #[derive(Clone, Debug, Default)]
 pub struct EmptyTrash {
-    /// What has been there for at least so long.
+    /// Sessions that were deleted at least this long ago.
     pub older_than: Duration,
-    /// But not these.
+    /// Sessions to leave there.
     pub keep: BTreeSet<SessionId>,
-    /// How many commits each made, as far as that is known: for its row of the ledger.
+    /// How many commits each session made, if known, for its ledger row.
     pub commits: BTreeMap<SessionId, usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Sessions and events, read a page at a time, however many there are.
+//! Iterators over sessions and events, which read a page at a time.
 
 use std::collections::VecDeque;
 
@@ -8,22 +8,22 @@ use crate::sessions::well::Stepwell;
 use crate::store::query::Query;
 use crate::store::{Damage, Order, SessionInfo, Span};
 
-/// How many sessions are read at a time.
+/// Sessions per page.
 const SESSIONS: usize = 1_000;
 
-/// How many events are read at a time. One may have megabytes.
+/// Events per page. One event may have megabytes.
 const EVENTS: usize = 256;
 
 impl Stepwell {
-    /// Every session that a query asks for. The query's limit bounds a page, not the whole.
+    /// Every session that a query matches. The query's limit bounds a page, not the result.
     #[must_use]
     pub fn sessions(&self, mut query: Query) -> Sessions<'_> {
-        // Whoever asks for a few is not made to wait for a whole page.
+        // A caller that wants a few sessions does not wait for a full page.
         query.limit = query.limit.min(SESSIONS);
         Sessions { well: self, query: Some(query), page: VecDeque::new() }
     }
 
-    /// A session's events, in the order of the span and up to its limit. Damage ends them with
+    /// A session's events, in the span's order and up to its limit. Damage ends them with
     /// [`Error::Damaged`].
     #[must_use]
     pub fn log(&self, id: &SessionId, span: Span) -> Log<'_> {
@@ -31,11 +31,11 @@ impl Stepwell {
     }
 }
 
-/// The sessions that a query asks for, read as they are needed.
+/// The sessions that a query matches, read as needed.
 #[derive(Debug)]
 pub struct Sessions<'a> {
     well: &'a Stepwell,
-    /// Asks for the next page; none, if there is no other.
+    /// The query for the next page; `None` after the last.
     query: Option<Query>,
     page: VecDeque<SessionInfo>,
 }
@@ -59,22 +59,22 @@ impl Iterator for Sessions<'_> {
     }
 }
 
-/// A session's events, read as they are needed.
+/// A session's events, read as needed.
 #[derive(Debug)]
 pub struct Log<'a> {
     well: &'a Stepwell,
     id: SessionId,
-    /// What is still to be read; none, if that is all.
+    /// The span still to read; `None` at the end.
     span: Option<Span>,
     page: VecDeque<Recorded>,
     damage: Option<Damage>,
 }
 
 impl Log<'_> {
-    /// Looks at each event. The answer is the damage that ended it.
+    /// Passes each event to `look`. Returns the damage that ended the log early, if any.
     ///
     /// # Errors
-    /// If the store cannot be read, or whatever `look` says.
+    /// Errors of the store, and errors that `look` returns.
     pub fn each<E: From<Error>>(
         mut self,
         mut look: impl FnMut(Recorded) -> Result<(), E>,

@@ -1,4 +1,4 @@
-//! Whether a session can be taken up again, and if not, why.
+//! Whether a session can be resumed, and if not, why.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,12 +13,12 @@ use crate::sessions::well::Stepwell;
 use crate::store::query::{Page, Query};
 use crate::store::{Order, SessionInfo, Span};
 
-/// When an agent that Stepwell does not run counts as gone.
+/// When an external agent counts as gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResumeLimits {
-    /// How long ago its last activity may be.
+    /// The longest time since its last activity.
     pub timeout: Duration,
-    /// How many errors are too many.
+    /// The number of errors that is too many.
     pub max_errors: u64,
     /// How far ahead another machine's clock may be.
     pub drift: Duration,
@@ -34,50 +34,50 @@ impl Default for ResumeLimits {
     }
 }
 
-/// May a session be taken up again?
+/// Can a session be resumed?
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumeDecision {
-    /// Yes or no.
+    /// The answer.
     pub should_resume: bool,
-    /// The first reason against it, or that there is none.
+    /// The first failed check's reason, or `resumable`.
     pub reason: ResumeReason,
-    /// Every check that was made, in order.
+    /// Every check, in order.
     pub checks: Vec<ResumeCheck>,
 }
 
-/// One check and how it went.
+/// One check and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ResumeCheck {
-    /// The reason that it gives if it fails.
+    /// The reason if it fails.
     pub reason: ResumeReason,
     /// Did it pass?
     pub passed: bool,
 }
 
-/// Why a session can or cannot be taken up again.
+/// Why a session can or cannot be resumed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum ResumeReason {
-    /// Nothing speaks against it.
+    /// All checks passed.
     Resumable,
-    /// There is no such session.
+    /// The session does not exist.
     NotFound,
     /// It is damaged.
     Damaged,
     /// It is in the trash.
     Trashed,
-    /// Someone runs it.
+    /// A runner has it.
     Running,
     /// Its user gave it up.
     Abandoned,
     /// It is done.
     Finished,
-    /// Its agent did not say that it can be taken up.
+    /// Its agent did not report that it can be resumed.
     NotReady,
-    /// Its phase cannot be taken up.
+    /// Sessions in its phase cannot be resumed.
     PhaseNotResumable,
     /// Its last activity is too long ago.
     TimedOut,
@@ -87,14 +87,14 @@ pub enum ResumeReason {
     TooManyErrors,
 }
 
-/// How many events are looked at at a time for the last one of the work.
+/// Events per read, when searching for the last activity.
 const PAGE: usize = 64;
 
-/// How many sessions are looked at at a time for those that can be resumed.
+/// Sessions per read, when searching for those that can be resumed.
 const LOOK: usize = 200;
 
 impl Stepwell {
-    /// Whether a session can be taken up again.
+    /// Whether a session can be resumed.
     pub fn resume_decision(&self, id: &SessionId, limits: ResumeLimits) -> Result<ResumeDecision> {
         match self.store().info(id) {
             Ok(info) => self.decide_resume(Some(&info), limits),
@@ -106,7 +106,7 @@ impl Stepwell {
         }
     }
 
-    /// Whether a session can be taken up again, by what is known of it.
+    /// Whether a session with this info can be resumed.
     pub fn decide_resume(
         &self,
         info: Option<&SessionInfo>,
@@ -119,8 +119,7 @@ impl Stepwell {
         Ok(ResumeDecision::of(info.as_ref(), self.now(), limits))
     }
 
-    /// Lists sessions that can be resumed now. A page is as long as the query says, unless it is
-    /// the last one.
+    /// Lists sessions that can be resumed now. Every page but the last has the query's length.
     pub fn list_ready(&self, query: &Query, limits: ResumeLimits) -> Result<Page> {
         let is_ready = |info: &SessionInfo| {
             self.decide_resume(Some(info), limits).is_ok_and(|it| it.should_resume)
@@ -132,7 +131,7 @@ impl Stepwell {
             let mut page = self.list(&looked)?;
             let found = page.sessions.iter().enumerate().filter(|(_, info)| is_ready(info));
             let ends_at = found.map(|(nth, _)| nth + 1).nth(rest.saturating_sub(1));
-            // Only the store knows where a page ends: one that is too long is asked for again.
+            // Only the store knows where a page ends, so a page that is too long is read again.
             if let Some(limit) = ends_at.filter(|end| *end < page.sessions.len()) {
                 page = self.list(&Query { limit, ..looked })?;
             }
@@ -144,8 +143,7 @@ impl Stepwell {
         }
     }
 
-    /// When something happened in a session last. To label, tag or pin it is to file it away: its
-    /// agent did nothing.
+    /// When an external agent last did something. Labels, tags and pins are not its activity.
     fn active_at(&self, info: &SessionInfo) -> Result<Time> {
         let (mut to, mut limit) = (info.head.seq, 1);
         loop {
@@ -165,7 +163,7 @@ impl Stepwell {
     }
 }
 
-/// Does an event only say under what a session is found?
+/// Does an event change only how a session is found and kept?
 fn is_filing(event: &Event) -> bool {
     let Event::Edited(edited) = event else { return false };
     let rest = Edited {
@@ -181,7 +179,7 @@ fn is_filing(event: &Event) -> bool {
 }
 
 impl ResumeDecision {
-    /// Decides. Pure: it sees nothing but its arguments.
+    /// Decides, purely from its arguments.
     #[must_use]
     pub fn of(info: Option<&SessionInfo>, now: Time, limits: ResumeLimits) -> Self {
         use ResumeReason as Reason;
@@ -239,7 +237,7 @@ mod tests {
         }
     }
 
-    /// A session that passes all five of the seed's checks.
+    /// A session that passes all five checks of an external agent.
     fn good() -> SessionInfo {
         let mut info = info(Driver::External);
         info.head.phase = Some(Phase::Approval);
@@ -248,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn to_file_a_session_away_is_no_activity_of_its_agent() {
+    fn labels_tags_and_pins_are_not_activity_of_an_agent() {
         let well = Stepwell::in_memory();
         let created = Created::new("a-1".parse().unwrap(), "t").with_phases(PhaseSet::Lifecycle);
         let created = Created { driver: Driver::External, ..created };

@@ -1,8 +1,8 @@
 //! Whether a log is still the one that this machine's user saw.
 //!
-//! Who can write to a store can cut a log, write another one over it, or change what is kept beside
-//! it. The chain of a log that was written anew holds. So the user's notes keep how far they saw the
-//! log, and the chain's value there: nothing but appends leads from that place to another end.
+//! Someone who can write to a store can truncate a log, replace it, or change derived data. The
+//! chain of a replaced log is valid. So the user's notes keep the last seq they saw, with the
+//! chain's value there. Only appending can keep that value.
 
 use crate::error::{Error, Result};
 use crate::model::SessionId;
@@ -12,18 +12,18 @@ use crate::store::{Damage, Derived};
 /// What this machine knows of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recognised {
-    /// Its user saw it before, and it was only added to.
+    /// Its user saw it before, and it has only grown.
     Known,
-    /// Its user never saw it.
+    /// Its user has never seen it.
     FirstSeen,
 }
 
 impl Stepwell {
-    /// Checks a whole log, and what is kept beside it, against itself and against the notes.
+    /// Verifies a whole log and its derived data, and compares it with the notes.
     ///
     /// # Errors
-    /// [`Error::Damaged`], if the log does not hold in itself. [`Error::Altered`], if it is not the
-    /// one that the user saw, or what is kept beside it is not its fold.
+    /// [`Error::Damaged`] if the log is inconsistent in itself. [`Error::Altered`] if it is not the
+    /// log that the user saw, or its derived data does not follow from it.
     pub fn recognise(&self, id: &SessionId) -> Result<Recognised> {
         let verdict = self.store().maintain().verify(id)?;
         if let Some(damage) = verdict.damage {
@@ -35,7 +35,7 @@ impl Stepwell {
             None if is_whole => Ok(Recognised::FirstSeen),
             None => {
                 let seq = self.store().info(id)?.head.seq;
-                let what = "what is kept beside its log does not follow from it".to_owned();
+                let what = "its derived data does not follow from its log".to_owned();
                 Err(Damage { seq, what }.into_error(id))
             }
             Some(seen) => {
@@ -49,7 +49,7 @@ impl Stepwell {
         }
     }
 
-    /// Notes that the user saw a log up to its end.
+    /// Notes that the user has seen a log up to its end.
     pub fn note_seen(&self, id: &SessionId) -> Result<()> {
         let end = self.store().maintain().place(id, None)?;
         if end != self.notes().seen(id) {
@@ -58,7 +58,7 @@ impl Stepwell {
         Ok(())
     }
 
-    /// Forgets a log that is erased: another session may bear its name.
+    /// Removes the note on a purged log: a new session may get the same id.
     pub(crate) fn forget_seen(&self, id: &SessionId) {
         self.notes().see(id, None);
     }

@@ -1,4 +1,4 @@
-//! One session, held by its runner.
+//! One session, with its lease.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -20,21 +20,21 @@ use crate::sessions::well::Stepwell;
 use crate::store::{Append, Lease, SessionInfo, Slice, Span, Write, Written};
 use crate::trust::{self, Note, given_at};
 
-/// A session and the right to write to it. Dropping it gives the lease back; a
-/// session that was not [finished](Session::finish) then reads as interrupted.
+/// A session and its lease. Dropping it releases the lease; a session that was not
+/// [finished](Session::finish) then reads as interrupted.
 #[derive(Debug)]
 pub struct Session {
     well: Stepwell,
     lease: Lease,
-    /// Steps that each lane has completed; only this runner adds to them.
+    /// Completed steps of each lane; only this runner adds to them.
     steps: Mutex<HashMap<Lane, u64>>,
-    /// Was the lease given back already?
+    /// Was the lease released?
     closed: AtomicBool,
 }
 
 impl Stepwell {
-    /// Makes a session and takes its lease. What it [begins with](NewSession) is recorded with
-    /// it, all or none.
+    /// Creates a session and acquires its lease. The [events](NewSession) are recorded with it, all
+    /// or none.
     pub fn create(&self, new: impl Into<NewSession>) -> Result<Session> {
         let NewSession { created, events } = new.into();
         let id = created.id.clone();
@@ -45,8 +45,9 @@ impl Stepwell {
             let (session, epoch, events) = (id.clone(), Some(Epoch::FIRST), events.into());
             writes.push(Write::Append(Append { session, epoch, expected: None, events }));
         }
-        // Noted before it is there: a process that dies in between leaves notes on nothing, not a
-        // session whose user is a stranger to it. Notes on a session that is there stay as they are.
+        // The notes are written first. If the process dies in between, they point at a session that
+        // does not exist; written later, they could be missing for one that does. An existing
+        // session's notes stay unchanged.
         let is_new = !given.is_empty() && !self.store().exists(&id)?;
         let mut notebook = is_new.then(|| self.notes().open(&id));
         if let Some(notebook) = &mut notebook {
@@ -64,36 +65,34 @@ impl Stepwell {
         Ok(self.adopt(lease.ok_or_else(lost)?))
     }
 
-    /// Resumes a session, whatever its status: takes its lease, and notes that
-    /// it runs. What a dead process left as `running` is first recorded as
-    /// `interrupted`. Whether that is wise, [`resume_decision`](Self::resume_decision)
-    /// says.
+    /// Resumes a session, whatever its status: acquires its lease and records that it runs. If a
+    /// dead process left it `running`, that is first recorded as `interrupted`.
+    /// [`resume_decision`](Self::resume_decision) says whether to resume.
     pub fn resume(&self, id: &SessionId) -> Result<Session> {
         let session = self.lock(id)?;
         session.mark_running()?;
         Ok(session)
     }
 
-    /// Takes a session's lease for a moment, to record something about it without
-    /// running it.
+    /// Acquires a session's lease to record something without running it.
     pub fn lock(&self, id: &SessionId) -> Result<Session> {
         let lease = self.store().acquire(id, &self.claim())?;
         Ok(self.adopt(lease))
     }
 
-    /// The session of a lease that was taken through the [store](Self::store). The lease
-    /// is kept alive until the session is dropped; nothing is recorded.
+    /// The session of a lease that was acquired through the [store](Self::store). The lease is
+    /// renewed until the session is dropped; nothing is recorded.
     #[must_use]
     pub fn adopt(&self, lease: Lease) -> Session {
         Session::open(self.clone(), lease)
     }
 
-    /// Makes a session that shares another one's events up to a seq, or all of them.
+    /// Creates a session that shares another one's events up to a seq, or all of them.
     pub fn fork(&self, parent: &SessionId, fork: impl Into<ForkAt>) -> Result<Session> {
         let ForkAt { at, begins } = fork.into();
         let head = self.store().info(parent)?.head;
         let at = at.unwrap_or(head.seq);
-        // What describes the parent is its own first event.
+        // A fork's own first event describes it, not its parent's.
         let begun = match head.origin {
             Origin::Fork { at, .. } => at.next(),
             _ => Seq::FIRST,
@@ -113,7 +112,7 @@ impl Stepwell {
         self.create(NewSession { created, events })
     }
 
-    /// What this user gave in a session also counts in its fork, as far as they share events.
+    /// The user's grants in a session also count in its fork, for the events that both share.
     fn share_notes(&self, parent: &SessionId, fork: &SessionId, at: Seq) {
         let notes = self.notes();
         let given = notes.given(parent);
@@ -136,7 +135,7 @@ impl Session {
         &self.lease.session
     }
 
-    /// Now, by the well's clock.
+    /// The present moment, by the well's clock.
     #[must_use]
     pub fn now(&self) -> Time {
         self.well.now()
@@ -148,29 +147,30 @@ impl Session {
         &self.lease
     }
 
-    /// Has a function told, once, when somebody asks this session's runner to stop: at the next
-    /// renewal of the lease at the latest. A request that names an earlier lease is ignored.
+    /// Registers a callback, called once when someone asks this session's runner to stop, at the
+    /// next renewal of the lease at the latest. A request to the runner of an earlier lease is
+    /// ignored.
     pub fn on_stop(&self, tell: impl Fn(&StopAsked) + Send + Sync + 'static) {
         self.well.keeper().watch_stops(&self.lease, Arc::new(tell));
     }
 
-    /// Has a function told when the lease cannot be renewed: before half of its time is over, and each
-    /// time that it begins.
+    /// Registers a callback, called each time renewals of the lease begin to fail: before half of
+    /// its time to live has passed.
     pub fn on_doubt(&self, tell: impl Fn(&Error) + Send + Sync + 'static) {
         self.well.keeper().watch_doubts(&self.lease, Arc::new(tell));
     }
 
-    /// How it stands.
+    /// The session's info.
     pub fn info(&self) -> Result<SessionInfo> {
         self.well.store().info(self.id())
     }
 
-    /// Records that it runs again and, if a process died with it, that too. Whoever
-    /// [locks](Stepwell::lock) it can look first whether it should.
+    /// Records that it runs again and, if it was left running by a dead process, that it was
+    /// interrupted. A caller can [lock](Stepwell::lock) the session and check it first.
     pub fn mark_running(&self) -> Result<()> {
         let change = |status, reason| StatusChanged { status, reason, error: None };
         let head = self.info()?.head;
-        // The status of a session that Stepwell does not run follows its phase.
+        // The status of an external agent's session follows its phase.
         if head.driver == Driver::Own {
             let mut events = vec![change(Status::Running, None).into()];
             if head.status == Status::Running {
@@ -182,18 +182,18 @@ impl Session {
         Ok(())
     }
 
-    /// Records an event. When this returns, it is durable.
+    /// Records an event. It is durable when this returns.
     pub fn append(&self, event: impl Into<NewEvent>) -> Result<Seq> {
         Ok(self.append_all(vec![event.into()])?.last)
     }
 
-    /// Records several events, all or none.
+    /// Records several events: all or none.
     pub fn append_all(&self, events: Vec<NewEvent>) -> Result<Written> {
         self.well.append_held(&self.lease, events)
     }
 
-    /// Records several events without the secrets that the caller's redactor finds, all or none.
-    /// Returns them as they were recorded.
+    /// Redacts several events with the caller's redactor and records them: all or none. Returns
+    /// them as recorded.
     pub fn record(&self, redactor: &Redactor, events: Vec<Event>) -> Result<Vec<Recorded>> {
         let at = self.now();
         let redacted = |event| NewEvent::from(event).at(at).redacted(redactor);
@@ -210,8 +210,8 @@ impl Session {
         Ok(events.into_iter().zip(first..).map(recorded).collect())
     }
 
-    /// Records a step of the main lane: the model's answer, its tools' results, and
-    /// that the step is complete, all or none.
+    /// Records a step of the main lane: the model's answer, the results of its tool calls, and the
+    /// end of the step; all or none.
     pub fn step(&self, messages: impl IntoIterator<Item = Message>) -> Result<Written> {
         self.step_in(&Lane::main(), messages)
     }
@@ -240,20 +240,19 @@ impl Session {
         self.well.store().events(self.id(), span)
     }
 
-    /// What each lane did and spent.
+    /// Each lane's part of the session's state.
     pub fn lanes(&self) -> Result<BTreeMap<Lane, LaneState>> {
         self.well.store().lanes(self.id())
     }
 
-    /// Stores a file's bytes under their SHA-256 digest, by which files are known, for an
-    /// event that will name them.
+    /// Stores bytes under their digest, for an event that will name it.
     pub fn put_blob(&self, bytes: &[u8]) -> Result<Digest> {
         let digest = Digest::of(bytes);
         self.keep_blobs(&[(digest, bytes)])?;
         Ok(digest)
     }
 
-    /// Stores bytes under digests that were taken of them, for events that will name them.
+    /// Stores bytes under digests computed before, for events that will name them.
     pub fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()> {
         self.well.store().keep_blobs(blobs)
     }
@@ -263,20 +262,18 @@ impl Session {
         self.well.store().blob(digest)
     }
 
-    /// The events of these kinds that have a key: tasks, files, nodes, gates,
-    /// checkpoints.
+    /// The keyed events of these kinds: tasks, files, nodes, gates, checkpoints, …
     pub fn keyed_events(&self, kinds: &[Kind]) -> Result<Vec<Recorded>> {
         self.well.store().keyed_events(self.id(), kinds)
     }
 
-    /// What a model would be shown of a lane.
+    /// The view of a lane.
     pub fn view(&self, lane: &Lane) -> Result<View> {
         let events = self.events(Span::ALL)?.intact(self.id())?;
         Ok(View::of(lane, events))
     }
 
-    /// Moves the work to a phase, and takes a checkpoint there. Being there already is no
-    /// move.
+    /// Moves the work to a phase and makes a checkpoint. Does nothing if it is in that phase.
     pub fn enter(&self, phase: Phase) -> Result<()> {
         let current = self.info()?.head.phase;
         match current {
@@ -294,55 +291,55 @@ impl Session {
         }
     }
 
-    /// Names the present point. A whole [`Checkpoint`] remembers something with it.
+    /// Makes a checkpoint here, by name or with metadata.
     pub fn checkpoint(&self, checkpoint: impl Into<Checkpoint>) -> Result<Seq> {
         let checkpoint = checkpoint.into();
         checkpoint.check()?;
         self.append(checkpoint)
     }
 
-    /// Moves the view back to an event. Files are the caller's to move.
+    /// Rewinds the view to an event. Files are the caller's to move.
     pub fn rewind(&self, to: Seq, scope: Scope) -> Result<Seq> {
         self.append(Rewound { to, scope, restored: Restored::default() })
     }
 
-    /// Takes a rewind back.
+    /// Undoes a rewind.
     pub fn undo_rewind(&self, of: Seq) -> Result<Seq> {
-        // The store fills in what it moved and what comes back.
+        // The store fills in the scope and the restored state.
         self.append(Undone::Rewind { of, scope: Scope::Chat, restored: Restored::default() })
     }
 
-    /// Makes a session for a subagent. It goes with this one.
+    /// Creates a subagent's session, which is deleted with this one.
     pub fn spawn(&self, new: impl Into<NewSession>) -> Result<Self> {
         let NewSession { created, events } = new.into();
         let origin = Origin::Subagent { parent: self.id().clone() };
         self.well.create(NewSession { created: Created { origin, ..created }, events })
     }
 
-    /// The well that it belongs to.
+    /// The well it belongs to.
     #[must_use]
     pub fn well(&self) -> &Stepwell {
         &self.well
     }
 
-    /// Gives the session up: it stays, and is not resumed.
+    /// Abandons the session: it is kept, and not resumed.
     pub fn abandon(self) -> Result<()> {
         let head = self.info()?.head;
         match (head.driver, head.phase) {
-            // The status of an agent that Stepwell does not run follows its phase.
+            // The status of an external agent's session follows its phase.
             (Driver::External, Some(_)) => self.enter(Phase::Abandoned),
             _ => self.finish(Status::Abandoned, Some(StopReason::Abandoned)),
         }
     }
 
-    /// Ends the run: records how it stands and gives the lease back.
+    /// Ends the run: records its status and releases the lease.
     pub fn finish(self, status: Status, reason: Option<StopReason>) -> Result<()> {
         self.append(StatusChanged { status, reason, error: None })?;
         self.close()
     }
 
-    /// Gives the lease back, and tells if that fails. Dropping the session does the same, and
-    /// only logs a failure.
+    /// Releases the lease and returns an error if that fails. Dropping the session releases it,
+    /// too, and only logs a failure.
     pub fn close(self) -> Result<()> {
         self.give_back()
     }
@@ -359,7 +356,7 @@ impl Session {
 impl Drop for Session {
     fn drop(&mut self) {
         if let Err(error) = self.give_back() {
-            // The lease ends by itself, with this process or in time.
+            // The lease expires on its own.
             tracing::warn!(session = %self.lease.session, %error, "lease_not_released");
         }
     }

@@ -1,8 +1,8 @@
-//! Subscriptions to the changes of a store. However many wait, one of them polls for all.
+//! Subscriptions to the changes of a store. One waiter polls on behalf of all.
 //!
-//! A waiter polls if no other one does, and hands out the changes that it finds. The others sleep
-//! until they get one. When the poller has its own change, the next waiter polls. No thread
-//! outlives its store.
+//! A waiter polls if no other one does, and distributes the changes to all inboxes. The others
+//! sleep until one arrives. When the poller gets its own change, it wakes the next waiter to poll.
+//! No thread outlives its store.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -16,24 +16,24 @@ use crate::model::SessionId;
 use crate::store::Store;
 use crate::store::changes::{ChangeCursor, ChangeKind, Changes, SessionChange, Wait};
 
-/// How long one look lasts at most. Then another may take its turn.
+/// The longest time that one subscription polls. Then another one takes its turn.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// How long a wait for news lasts that nothing else ends. News does not need it: it guards against
-/// a change that a store failed to report.
+/// A bound for waits that only a change can end. Changes arrive without it: it guards against a
+/// store that fails to report one.
 pub const GUARD: Duration = Duration::from_secs(60);
 
-/// What a subscriber is told.
+/// A message to a subscriber.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Notice {
     /// A session changed.
     Changed(SessionChange),
-    /// Anything may have changed: whoever keeps a list makes it anew.
+    /// Anything may have changed: lists must be read again.
     Reset,
 }
 
-/// A subscription to the changes of a store, or of one session. What changes after it was made
-/// is not missed; changes of one session that were not fetched yet are told as one.
+/// A subscription to the changes of a store, or of some sessions. It misses no change after it was
+/// made. Changes of one session that were not read yet arrive as one.
 #[derive(Debug)]
 pub struct Subscription {
     hub: Arc<Hub>,
@@ -58,52 +58,52 @@ impl Drop for WakeOnDrop {
     }
 }
 
-/// Those who are subscribed to one store.
+/// The subscriptions to one store.
 #[derive(Debug)]
 pub(crate) struct Hub {
     store: Arc<dyn Store>,
     state: Mutex<State>,
-    /// The one who looks is to stop waiting.
+    /// Asks the poller to stop waiting.
     broken_off: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    /// Up to where changes were handed out; absent, while nobody is subscribed.
+    /// Where the next poll starts; absent without subscriptions.
     cursor: Option<ChangeCursor>,
-    /// The subscription that looks.
+    /// The subscription that polls.
     looking: Option<u64>,
     given: u64,
     inboxes: HashMap<u64, Inbox>,
-    /// Who wants to know of a session.
+    /// Subscriptions by session.
     by_session: HashMap<SessionId, Vec<u64>>,
-    /// Who wants to know of all.
+    /// Subscriptions to all sessions.
     of_all: Vec<u64>,
 }
 
 #[derive(Debug)]
 struct Inbox {
-    /// Is it told of every session?
+    /// Is it subscribed to all sessions?
     all: bool,
     sessions: Vec<SessionId>,
-    /// Everything may have changed.
+    /// Anything may have changed.
     reset: bool,
-    /// The sessions that changed, and what is to be told of each.
+    /// The changed sessions, in order.
     order: VecDeque<SessionId>,
     pending: HashMap<SessionId, Pending>,
     told: Arc<Condvar>,
-    /// Does its owner wait right now?
+    /// Is its owner waiting?
     waiting: bool,
-    /// Its owner is to stop waiting.
+    /// Should its owner stop waiting?
     woken: bool,
 }
 
-/// What is to be told of a session.
+/// The changes of a session that its subscriber has not read.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pending {
     /// It was purged.
     removed: bool,
-    /// What became of it, or of its successor, after that.
+    /// The last change after that, of this session or of a new one with its id.
     kind: Option<ChangeKind>,
 }
 
@@ -145,7 +145,7 @@ impl Hub {
 }
 
 impl State {
-    /// Puts what was found into the inboxes of those whom it concerns.
+    /// Puts changes into the inboxes of their subscribers.
     fn hand_out(&mut self, found: Changes) {
         self.cursor = Some(found.cursor);
         if found.gap {
@@ -162,7 +162,7 @@ impl State {
         }
     }
 
-    /// Has one of those who wait look, if nobody does.
+    /// Wakes a waiter to poll, if none polls.
     fn pass_on(&self) {
         if self.looking.is_none()
             && let Some(next) = self.inboxes.values().find(|inbox| inbox.waiting)
@@ -198,7 +198,7 @@ impl Inbox {
         }
     }
 
-    /// Takes the next notice out.
+    /// Removes the next notice.
     fn take(&mut self) -> Option<Notice> {
         if std::mem::take(&mut self.reset) {
             return Some(Notice::Reset);
@@ -206,7 +206,7 @@ impl Inbox {
         let session = self.order.pop_front()?;
         let Pending { removed, kind } = self.pending.remove(&session)?;
         if removed && kind.is_some() {
-            // A session of the same name was made since.
+            // A new session with the same id exists since.
             self.pending.insert(session.clone(), Pending { removed: false, kind });
             self.order.push_front(session.clone());
         }
@@ -216,7 +216,7 @@ impl Inbox {
 }
 
 impl Subscription {
-    /// Subscribes to one more session. What changes in it from now on is not missed.
+    /// Subscribes to one more session. Changes from now on are not missed.
     pub fn add(&self, session: &SessionId) {
         let mut state = self.hub.state();
         let inbox = self.inbox(&mut state);
@@ -226,19 +226,19 @@ impl Subscription {
         }
     }
 
-    /// What ends a wait of this subscription.
+    /// A handle that ends a wait of this subscription.
     #[must_use]
     pub fn waker(&self) -> Waker {
         Waker { hub: Arc::clone(&self.hub), number: self.number }
     }
 
-    /// Held by the owner of a thread that waits: dropping it ends the wait.
+    /// A handle that ends the wait when dropped, for the owner of the waiting thread.
     #[must_use]
     pub fn wake_on_drop(&self) -> WakeOnDrop {
         WakeOnDrop(self.waker())
     }
 
-    /// The next notice, or nothing if `timeout` passes or a [`Waker`] is used before there is one.
+    /// Waits for the next notice. `None` if `timeout` passes or a [`Waker`] is used first.
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     pub fn next(&self, timeout: Duration) -> Result<Option<Notice>> {
         let started = Instant::now();
@@ -281,7 +281,7 @@ impl Subscription {
         state.inboxes.get_mut(&self.number).expect("only dropping the subscription takes it")
     }
 
-    /// Looks for what changed, for all.
+    /// Polls the store on behalf of all.
     fn look<'a>(
         &'a self,
         mut state: MutexGuard<'a, State>,
@@ -303,7 +303,7 @@ impl Subscription {
 }
 
 impl Waker {
-    /// Ends the wait that is going on, or the next one.
+    /// Ends the present wait, or the next one.
     pub fn wake(&self) {
         let mut state = self.hub.state();
         let is_looking = state.looking == Some(self.number);
@@ -316,7 +316,7 @@ impl Waker {
     }
 }
 
-/// Somebody looks; a panic ends that too.
+/// Marks the poller, also if it panics.
 struct Look<'a> {
     hub: &'a Hub,
     over: bool,

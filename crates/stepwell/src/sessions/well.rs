@@ -1,4 +1,4 @@
-//! The friendly surface: a well of sessions.
+//! [`Stepwell`], the store of sessions that most callers use.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -25,20 +25,20 @@ use crate::trust::{
     self, AnswersFrom, Disregarded, Judge, MemoryNotes, Note, Notes, Weighed, given_at,
 };
 
-/// A store of sessions, with all that is needed to run, resume and clean them up.
-/// Cloning is cheap: clones share the store.
+/// A store of sessions, with everything needed to run, resume and clean them up. Clones are cheap
+/// and share the store.
 #[derive(Clone, Debug)]
 pub struct Stepwell {
     shared: Arc<Shared>,
     acting: Option<Arc<Acting>>,
 }
 
-/// For whom a front end writes into sessions, and what it calls the event that it writes next.
+/// The person for whom a front end writes, and the id of its next event.
 #[derive(Clone, Debug, Default)]
 pub struct Acting {
-    /// Who it is; absent, this process's user.
+    /// The person; absent for this process's user.
     pub who: Option<Who>,
-    /// The event's name: a request that is sent again records nothing.
+    /// The next event's id, so that a repeated request records nothing.
     pub event: Option<EventId>,
 }
 
@@ -52,24 +52,24 @@ struct Shared {
     who: OnceLock<Who>,
 }
 
-/// What a well takes from the world around it.
+/// What a well needs from its environment.
 #[derive(Clone, Debug)]
 pub struct Deps {
-    /// Tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Gives random bytes for ids.
+    /// The source of random bytes for ids.
     pub entropy: Arc<dyn Entropy>,
-    /// Knows this process and whether others live.
+    /// This process, and whether others are alive.
     pub processes: Arc<dyn Processes>,
-    /// How new ids look.
+    /// The form of new ids.
     pub id_format: IdFormat,
-    /// How long a lease lasts after its holder falls silent.
+    /// How long a lease lasts without renewal.
     pub lease_ttl: Duration,
-    /// Takes secrets out of all that is recorded through the well.
+    /// Redacts everything that is recorded through the well.
     pub redactor: Redactor,
-    /// Keeps what this machine's user gives in sessions: it counts when they are taken up again.
+    /// Records what this machine's user gives in sessions, so that it counts when they are resumed.
     pub notes: Arc<dyn Notes>,
-    /// Whose answers count.
+    /// Whose answers and messages count.
     pub answers_from: AnswersFrom,
 }
 
@@ -88,25 +88,24 @@ impl Default for Deps {
     }
 }
 
-/// How often notes and events are read until both are of one moment. More are given meanwhile only
-/// while other processes of the same user write to the session.
+/// How often notes and events are read until both are of the same moment. They change in between
+/// only if other processes of the user write to the session.
 const WEIGHINGS: usize = 10;
 
-/// How often a new id is looked for before a taken one is reported.
+/// How many ids are generated before a taken one is returned.
 const ID_TRIES: usize = 100;
 
 impl Stepwell {
-    /// Opens the store in a folder, usually `<workspace>/.stepwell`, and makes it if
-    /// there is none.
+    /// Opens the store in a folder, usually `<workspace>/.stepwell`, and creates it if needed.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let store = SqliteStore::open_with(folder.as_ref(), SqliteOptions::default())?;
         Ok(Self::with(Arc::new(store), Deps::default()))
     }
 
-    /// A store in memory, for a run that must leave nothing behind.
+    /// A store in memory, for runs that must leave nothing behind.
     ///
     /// # Panics
-    /// If there is no memory for it.
+    /// If the memory cannot be allocated.
     #[must_use]
     pub fn in_memory() -> Self {
         let store = SqliteStore::in_memory().expect("a store in memory needs nothing but memory");
@@ -122,8 +121,8 @@ impl Stepwell {
         Self { shared: Arc::new(Shared { store, deps, keeper, hub, who }), acting: None }
     }
 
-    /// The folder of the store that a folder belongs to: its own, or that of the
-    /// nearest folder above it that has one, as git finds its root.
+    /// The store's folder for a folder: its own, or that of the nearest folder above, as git finds
+    /// its root.
     #[must_use]
     pub fn discover(from: &Path) -> Option<PathBuf> {
         let from = std::path::absolute(from).ok()?;
@@ -141,37 +140,37 @@ impl Stepwell {
         &self.shared.keeper
     }
 
-    /// What this machine's user gave in sessions, and how far they saw them.
+    /// What this machine's user gave in sessions, and how far they have seen each.
     pub(crate) fn notes(&self) -> &Arc<dyn Notes> {
         &self.shared.deps.notes
     }
 
-    /// Now: by the clock of the store's server, if it has one, or else by the well's own.
+    /// The present moment, by the clock of the store's server or else by the well's own.
     #[must_use]
     pub fn now(&self) -> Time {
         self.store().now().unwrap_or_else(|| self.shared.deps.clock.now())
     }
 
-    /// The same store for somebody whom a front end speaks for: what is written without a lease
-    /// says who it was.
+    /// The same store, used by a front end for another person: what it writes without a lease names
+    /// them.
     #[must_use]
     pub fn acting(&self, acting: Acting) -> Self {
         Self { acting: Some(Arc::new(acting)), ..self.clone() }
     }
 
-    /// Whom a front end speaks for.
+    /// The person for whom a front end writes.
     #[must_use]
     pub fn acting_who(&self) -> Option<&Who> {
         self.acting.as_ref()?.who.as_ref()
     }
 
-    /// The name of the event that is written next.
+    /// The id of the next event.
     pub(crate) fn event_name(&self) -> Option<EventId> {
         self.acting.as_ref()?.event
     }
 
-    /// Who writes here, as events name them: this process's user, unless a front end [speaks for
-    /// somebody](Self::acting).
+    /// The author of what is written here: this process's user, or the person for whom a front end
+    /// [writes](Self::acting).
     #[must_use]
     pub fn who(&self) -> &Who {
         self.acting_who().unwrap_or_else(|| self.user())
@@ -182,32 +181,32 @@ impl Stepwell {
         self.shared.who.get_or_init(|| self.shared.deps.processes.this().who())
     }
 
-    /// Judges what a session's log says was allowed: what of it this user gave.
+    /// A judge of a session's permissions for this user.
     pub fn judge(&self, id: &SessionId) -> Result<Judge> {
         let me = Who { login: self.store().login()?, ..self.user().clone() };
         let Deps { notes, answers_from, .. } = &self.shared.deps;
         Ok(Judge { me, given: notes.given(id), answers: *answers_from })
     }
 
-    /// What counts of what a session's log says was allowed.
+    /// Which permissions of a session's log count.
     pub fn weigh(&self, id: &SessionId) -> Result<Weighed> {
         let mut tries = WEIGHINGS;
         loop {
             let judge = self.judge(id)?;
             let facts = self.store().keyed_events(id, &trust::JUDGED)?;
             tries -= 1;
-            // What is noted meanwhile is of events that are not among these.
+            // Otherwise a note was added for an event that was read too late.
             if tries == 0 || self.shared.deps.notes.given(id) == judge.given {
                 return Ok(judge.weigh(&facts));
             }
         }
     }
 
-    /// Records events, and notes those that give something as this user's. Secrets were taken out.
+    /// Records redacted events, and notes those that are grants of this user.
     pub(crate) fn append(&self, append: Append) -> Result<Written> {
         let session = append.session.clone();
         let given = given_at(Seq::ZERO, append.events.as_slice());
-        // Held over the write: a process that sees the events sees that they are noted.
+        // Open during the write: a process that sees the events also sees their notes.
         let mut notebook = (!given.is_empty()).then(|| self.shared.deps.notes.open(&session));
         if let Some(notebook) = &mut notebook {
             let end = self.store().info(&session)?.head.seq;
@@ -225,39 +224,37 @@ impl Stepwell {
         Ok(written)
     }
 
-    /// A new session's name, which no session bears.
+    /// A new session id that no session has.
     #[must_use]
     pub fn new_id(&self) -> SessionId {
         self.new_id_like(self.shared.deps.id_format)
     }
 
-    /// A new name of another format than the well's own, which no session bears.
+    /// A new session id of another form, which no session has.
     #[must_use]
     pub fn new_id_like(&self, format: IdFormat) -> SessionId {
         let entropy = &self.shared.deps.entropy;
         let generate = || SessionId::generate(format, self.now(), entropy.random());
-        // Six hex digits meet again within a busy second. A store that cannot be asked
-        // says so when the session is made.
+        // Six hex digits repeat within a busy second. If the store cannot be read, creating the
+        // session returns that error.
         let taken = |id: &SessionId| self.store().exists(id).unwrap_or(false);
         let tries = std::iter::repeat_with(generate).take(ID_TRIES);
         tries.into_iter().find(|id| !taken(id)).unwrap_or_else(generate)
     }
 
-    /// A description of a new session for a task, to be completed and given to
-    /// [`create`](Self::create).
+    /// The first event of a new session for a task, for [`create`](Self::create).
     pub fn draft(&self, task: impl Into<String>) -> Created {
         Created::new(self.new_id(), task)
     }
 
-    /// What takes secrets out of all that is recorded through the well. What has to be kept byte
-    /// for byte goes to the [store](Self::store) instead.
+    /// The redactor for everything that is recorded through the well. Data that must stay byte for
+    /// byte is written to the [store](Self::store) directly.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.shared.deps.redactor
     }
 
-    /// Events as they are recorded: without secrets, and with the name of whoever a front end
-    /// speaks for.
+    /// Redacts events, and adds the name of the person for whom a front end writes.
     pub(crate) fn redacted(&self, events: Vec<NewEvent>) -> Vec<NewEvent> {
         let signed = |mut event: NewEvent| {
             if let Event::Edited(edited) = &mut event.event
@@ -271,15 +268,14 @@ impl Stepwell {
         events.into_iter().map(signed).map(redacted).collect()
     }
 
-    /// Says who did what is recorded with it, where that says nothing of it itself; nothing, if
-    /// no front end speaks for somebody.
+    /// An event that names the person for whom a front end writes, for writes that do not name them
+    /// otherwise. `None` without such a person.
     #[must_use]
     pub fn signature(&self) -> Option<NewEvent> {
         self.acting_who().map(|_| Edited::default().into())
     }
 
-    /// Events that say who did what they tell of: themselves, or by a [signature](Self::signature)
-    /// behind them.
+    /// Adds a [signature](Self::signature) to events that do not name their author.
     pub(crate) fn signed(&self, mut events: Vec<NewEvent>) -> Vec<NewEvent> {
         let says_who = |it: &NewEvent| matches!(it.event, Event::Edited(_));
         if !events.is_empty() && !events.iter().any(says_who) {
@@ -288,14 +284,14 @@ impl Stepwell {
         events
     }
 
-    /// The beginning of a session as it is recorded.
+    /// A session's first event, redacted.
     pub(crate) fn beginning(&self, mut created: Created, claim: Option<LeaseRequest>) -> Create {
         redact_created(self.redactor(), &mut created);
         Create { created, event_id: None, at: None, claim }
     }
 
-    /// Makes a session that nobody holds, for an agent that Stepwell does not run; it begins with
-    /// these events, all or none.
+    /// Creates a session without a lease, for an external agent. The events are recorded with it,
+    /// all or none.
     pub fn create_unheld(&self, created: Created, events: Vec<NewEvent>) -> Result<()> {
         let session = created.id.clone();
         let mut writes = vec![Write::Create(self.beginning(created, None))];
@@ -309,7 +305,7 @@ impl Stepwell {
         Ok(())
     }
 
-    /// How a session stands.
+    /// A session's info.
     pub fn info(&self, id: &SessionId) -> Result<SessionInfo> {
         let info = self.store().info(id)?;
         tracing::info!(session = %id, seq = %info.head.seq, "session_loaded");
@@ -321,20 +317,19 @@ impl Stepwell {
         self.store().list(query)
     }
 
-    /// Searches. Each message is found once: the task that it repeats and the forks that
-    /// share it are not hits of their own. What is shown of a hit holds no secrets, however it was
-    /// stored.
+    /// Searches sessions. Each message is found once: the task that repeats it, and forks that
+    /// share it, are not separate hits. Excerpts are redacted, whatever is stored.
     pub fn search(&self, search: &Search) -> Result<Found> {
         let redactor = self.redactor().with_own_count();
         crate::store::search::sifted(&**self.store(), search, &redactor)
     }
 
-    /// Changes a session's own attributes, whoever runs it.
+    /// Changes a session's attributes, also while it runs.
     pub fn edit(&self, id: &SessionId, edited: Edited) -> Result<Seq> {
         self.append_freely(id, edited.into())
     }
 
-    /// Answers a gate; no lease is needed. A gate of a LangGraph session is refused: its graph takes
+    /// Answers a gate without a lease. A gate of a LangGraph session is refused: its graph takes
     /// answers only when it is resumed, and would never see this one.
     pub fn answer(&self, id: &SessionId, answer: GateAnswered) -> Result<Seq> {
         let source = self.store().info(id)?.head.source;
@@ -353,7 +348,7 @@ impl Stepwell {
         self.append(Append { session, epoch, expected: None, events })
     }
 
-    /// Says something to a session's runner, or to its next one.
+    /// Sends a message to a session's runner, or to its next one.
     pub fn say(&self, id: &SessionId, said: Said) -> Result<Seq> {
         self.append_freely(id, said.into())
     }
@@ -363,15 +358,15 @@ impl Stepwell {
         self.append_freely(id, stop.into())
     }
 
-    /// What was said to a lane and not taken in yet, in order. A user message that
-    /// [names its seq](crate::model::Message::taking_in) takes it in.
+    /// A lane's queued messages, in order. A user message that [names a queued one's
+    /// seq](crate::model::Message::taking_in) delivers it.
     pub fn inbox(&self, id: &SessionId, lane: &Lane) -> Result<Vec<Recorded>> {
         let head = self.store().info(id)?.head;
         if head.unheard == 0 {
             return Ok(Vec::new());
         }
         let heard = self.store().lanes(id)?.get(lane).map_or(Seq::ZERO, |lane| lane.heard);
-        // What was said to the session that a fork grew out of stays there.
+        // Messages to a fork's parent stay with the parent.
         let shared = match head.origin {
             Origin::Fork { at, .. } => at,
             _ => Seq::ZERO,
@@ -381,7 +376,7 @@ impl Stepwell {
         self.store().keyed(id, facts)
     }
 
-    /// What was said to a lane, was not taken in yet, and counts for this user; and what does not.
+    /// A lane's queued messages that count for this user, and the reasons why others do not.
     pub fn heard(&self, id: &SessionId, lane: &Lane) -> Result<(Vec<Recorded>, Vec<Disregarded>)> {
         let said = self.inbox(id, lane)?;
         if said.is_empty() {
@@ -405,25 +400,24 @@ impl Stepwell {
         Ok(self.append(append)?.last)
     }
 
-    /// Subscribes to what changes in the whole store from now on. However many subscribe, one of
-    /// them looks.
+    /// Subscribes to changes of the whole store from now on. One subscription polls on behalf of
+    /// all.
     pub fn subscribe(&self) -> Result<Subscription> {
         self.shared.hub.subscribe(None)
     }
 
-    /// Subscribes to what becomes of one session from now on.
+    /// Subscribes to changes of one session from now on.
     pub fn subscribe_to(&self, id: &SessionId) -> Result<Subscription> {
         self.shared.hub.subscribe(Some(id.clone()))
     }
 
-    /// Closes the well and tells if something could not be done. Sessions of it that are open
-    /// stay so, and so do its clones. Dropping the last clone does the same, and tells nobody.
+    /// Closes the well, and returns an error if that fails. Its open sessions and clones stay
+    /// usable. Dropping the last clone closes it, too, without reporting errors.
     pub fn close(self) -> Result<()> {
         self.store().maintain().close()
     }
 
-    /// The claim under which this well takes leases, for writes that go through the
-    /// [store](Self::store).
+    /// The lease request of this well, for writes through the [store](Self::store).
     #[must_use]
     pub fn claim(&self) -> LeaseRequest {
         let deps = &self.shared.deps;

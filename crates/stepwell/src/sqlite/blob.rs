@@ -1,4 +1,4 @@
-//! Blobs in SQLite: compressed, once for each digest, kept while an event names them.
+//! Blobs in SQLite: compressed, stored once for each digest, and kept while an event names them.
 
 use std::cell::RefCell;
 use std::io;
@@ -14,15 +14,14 @@ use crate::log::MAX_BLOB_BYTES;
 use crate::log::codec::Sealed;
 use crate::model::Digest;
 
-/// zstd's level: 3 is its default, and the last one before time grows faster than
-/// what is saved.
+/// zstd's level. 3 is its default, and the last one before time grows faster than the savings.
 const LEVEL: i32 = 3;
 
-/// How long a blob that no event names is kept: its event may be on its way.
+/// How long a blob without an event is kept: its event may be about to be written.
 const GRACE: Duration = Duration::from_secs(24 * 60 * 60);
 
 thread_local! {
-    /// What zstd works with. To make it anew costs more than to compress a short text.
+    /// Reused, because creating one costs more than compressing a short text.
     static COMPRESSOR: RefCell<Option<Compressor<'static>>> = const { RefCell::new(None) };
     static DECOMPRESSOR: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
 }
@@ -45,8 +44,8 @@ fn decompress(data: &[u8], limit: usize) -> io::Result<Vec<u8>> {
     })
 }
 
-/// Stores bytes under their digest. If they are there, notes that they are wanted. Bytes that are there
-/// and damaged are replaced: the digest would name them for every later write, too.
+/// Stores bytes under their digest. If they are stored already, only the time is updated. Damaged
+/// bytes are replaced: otherwise every later write under the digest would use them.
 pub(super) fn put(rows: &SqliteRows<'_>, digest: &Digest, bytes: &[u8]) -> Result<()> {
     if bytes.len() > MAX_BLOB_BYTES {
         let (size, limit) = (bytes.len() as u64, MAX_BLOB_BYTES as u64);
@@ -98,7 +97,7 @@ fn get_by(
     digest: &Digest,
 ) -> Result<Vec<u8>> {
     let read = |row: &rusqlite::Row<'_>| {
-        // What is compressed need not be copied.
+        // Compressed bytes need not be copied.
         Ok(unpacked(digest, row.get(0)?, row.get_ref(1)?.as_blob()?))
     };
     let found = statement.query_row([digest.as_bytes().as_slice()], read).optional();
@@ -107,7 +106,7 @@ fn get_by(
 
 fn unpacked(digest: &Digest, size: usize, data: &[u8]) -> Result<Vec<u8>> {
     let damaged = |what: String| Error::DamagedBlob { digest: *digest, what };
-    // The size comes from the disk: it bounds, but is not trusted to allocate.
+    // The size comes from the disk, so it bounds the output and is not trusted for an allocation.
     let limit = size.min(MAX_BLOB_BYTES);
     let bytes = decompress(data, limit).map_err(|error| damaged(error.to_string()))?;
     if digest.matches(&bytes) {
@@ -117,8 +116,8 @@ fn unpacked(digest: &Digest, size: usize, data: &[u8]) -> Result<Vec<u8>> {
     }
 }
 
-/// Notes which blobs an event names, storing its spilled texts. Returns their
-/// stored bytes.
+/// Records which blobs an event names, and stores the texts moved out of it. Returns their stored
+/// size.
 pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> Result<u64> {
     let mut bytes = 0;
     for (digest, text) in &sealed.spill {
@@ -134,8 +133,8 @@ pub(super) fn attach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> Re
     Ok(bytes)
 }
 
-/// Forgets what the events in a range named, and the blobs that nothing names now. Returns the
-/// stored bytes of what they named.
+/// Removes the references of a range of events, and the blobs without any other. Returns the stored
+/// size of the blobs they named.
 pub(super) fn detach(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<u64> {
     let sql = "SELECT coalesce(sum(length(b.data)), 0) FROM refs r JOIN blobs b \
          ON b.digest = r.digest WHERE r.pos BETWEEN ?1 AND ?2";
@@ -145,7 +144,7 @@ pub(super) fn detach(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Notes which blobs an event names now. One that it named before and still does stays.
+/// Replaces an event's references. Blobs that it named before and still names stay.
 pub(super) fn reattach(rows: &SqliteRows<'_>, pos: i64, sealed: &Sealed<'_>) -> Result<()> {
     let named = unname(rows, pos, pos)?;
     attach(rows, pos, sealed)?;
@@ -165,7 +164,7 @@ fn drop_unnamed(rows: &SqliteRows<'_>, digests: &[Vec<u8>]) -> Result<()> {
     digests.iter().try_for_each(|digest| rows.run(sql, [digest]).map(drop))
 }
 
-/// Removes blobs that were stored a day ago and that no event came to name.
+/// Removes blobs that no event has named within a day.
 pub(super) fn sweep(rows: &SqliteRows<'_>) -> Result<usize> {
     rows.run(
         "DELETE FROM blobs WHERE touched < ?1 \

@@ -1,7 +1,7 @@
-//! Copies the log into the file on a thread of its own, while large writes follow each other.
+//! Copies the write-ahead log into the database file on its own thread during large writes.
 //!
-//! SQLite has whoever commits copy the log once it is long. After a large write it always is,
-//! and the next one would wait for as long as the write itself took.
+//! SQLite makes the committing caller copy the log once it is long. After a large write it always
+//! is, and the next write would wait for as long as the write itself took.
 
 use std::path::Path;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -14,14 +14,14 @@ use super::schema::MIGRATIONS;
 use super::sql::SqliteRows;
 use crate::error::{Error, Result};
 
-/// How many bytes of bodies make a write a large one.
+/// From this total size of bodies on, a write counts as large.
 pub(super) const LARGE: usize = 1 << 20;
 
-/// How many pages the log may have when a large write is done, before that one copies it
-/// after all: the copier may be held up.
+/// If the log has more pages than this after a large write, that write copies it itself: the thread
+/// may be delayed.
 const MAX_LOG: u32 = 16_384;
 
-/// A thread that copies.
+/// The thread that copies.
 #[derive(Debug)]
 pub(super) struct Checkpointer {
     wake: Option<SyncSender<()>>,
@@ -34,7 +34,7 @@ impl Checkpointer {
         let (wake, woken) = sync_channel(1);
         let work = move || {
             for () in woken {
-                // What could not be copied stays in the log, and the next one copies it.
+                // What could not be copied stays in the log for the next time.
                 let _ = conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
             }
         };
@@ -44,10 +44,10 @@ impl Checkpointer {
         Ok(Self { wake: Some(wake), thread: Some(thread) })
     }
 
-    /// Has it copy what is in the log by now.
+    /// Starts a copy of the present log.
     pub(super) fn wake(&self) {
         if let Some(wake) = &self.wake {
-            // If it was woken already and has not begun, it will copy this as well.
+            // If a copy is pending, it covers this as well.
             let _ = wake.try_send(());
         }
     }
@@ -62,14 +62,14 @@ impl Drop for Checkpointer {
     }
 }
 
-/// Leaves the copying to the copier, in the transaction of a large write.
+/// Defers copying to the thread, in the transaction of a large write.
 pub(super) fn defer_auto_checkpoint(rows: &SqliteRows<'_>) -> Result<()> {
     copy_at(rows.conn, MAX_LOG).map_err(|error| rows.fault(&error))
 }
 
-/// Has those who write copy again, as ever.
+/// Restores copying by the committing caller.
 pub(super) fn restore_auto_checkpoint(conn: &Connection) {
-    // If it fails, the log is copied later, and no less surely.
+    // If this fails, the log is copied later, without loss.
     let _ = copy_at(conn, AUTO_CHECKPOINT);
 }
 
@@ -85,7 +85,7 @@ mod tests {
     use crate::store::{Append, Create, Processes as _, Store, SystemProcesses, Write};
 
     #[test]
-    fn after_large_writes_the_log_is_short_and_all_is_there() {
+    fn large_writes_leave_a_short_log_and_lose_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let sqlite = SqliteStore::open(folder.path()).unwrap();
         let store: &dyn Store = &sqlite;
@@ -108,7 +108,7 @@ mod tests {
             store.write(Write::Append(append)).unwrap();
             longest = longest.max(log.metadata().unwrap().len());
         }
-        // What may wait, and what comes before it is looked at again.
+        // The limit for deferred copying, and the pages of one write on top.
         assert!(longest < 3 * u64::from(MAX_LOG) * 2048, "{longest}");
         let pipeline = sqlite.writer().unwrap();
         let at = pipeline.between(|conn| {

@@ -1,16 +1,16 @@
-//! A filter as SQL.
+//! Filters as SQL.
 
 use rusqlite::types::Value;
 
 use crate::model::{Driver, LEDGER_SCOPE, SessionId};
 use crate::store::query::{Family, Filter, InScope, LedgerRows, TrashScope};
 
-/// The status as everyone is to read it. `alive` is a function that the connection
-/// gets from us; it is asked only where the answer matters.
+/// The status as callers read it. `alive` is a function of ours; it is called only for running
+/// sessions.
 pub(super) const STATUS: &str = "CASE WHEN s.status = 'running' AND s.external = 0 \
      AND NOT alive(l.holder, l.expires) THEN 'interrupted' ELSE s.status END";
 
-/// Conditions on `sessions s` and its lease `l`, with the values they compare to.
+/// Conditions on `sessions s` and its lease `l`, with their values.
 #[derive(Default)]
 pub(super) struct Conditions {
     clauses: Vec<String>,
@@ -20,10 +20,10 @@ pub(super) struct Conditions {
 impl Conditions {
     pub(super) fn of(filter: &Filter) -> Self {
         let mut all = Self::default();
-        // What another index finds few of.
+        // Conditions for which another index finds few rows.
         let few = filter.rewinding || filter.system.is_some() || filter.scope.is_some();
         match filter.place {
-            // The plus keeps SQLite from reading all of them in order, to find those.
+            // The plus keeps SQLite from walking the index of all sessions outside the trash.
             TrashScope::Kept if few => all.clauses.push("+s.trashed IS NULL".to_owned()),
             TrashScope::Kept => all.clauses.push("s.trashed IS NULL".to_owned()),
             TrashScope::Trash => all.clauses.push("s.trashed IS NOT NULL".to_owned()),
@@ -60,9 +60,8 @@ impl Conditions {
             all.clauses.push(format!("task_has(s.head, {task})"));
         }
         if filter.rewinding {
-            // The first one is the index's, for which there are few; a key of the same name in
-            // someone's metadata is told apart by the second. A store that was made before
-            // there was such an index is read through.
+            // The first condition matches the partial index, which has few rows. The second one
+            // excludes heads that have such a key only in their metadata.
             all.clauses.push("instr(s.head, '\"rewinding\":') > 0".to_owned());
             all.clauses.push("is_rewinding(s.head)".to_owned());
         }
@@ -107,13 +106,13 @@ impl Conditions {
         all
     }
 
-    /// Adds a value; the answer stands for it in a clause.
+    /// Adds a value, and returns its placeholder.
     pub(super) fn bind(&mut self, value: impl Into<Value>) -> String {
         self.values.push(value.into());
         format!("?{}", self.values.len())
     }
 
-    /// Gives the value that was added last another one.
+    /// Replaces the last value.
     pub(super) fn rebind_last(&mut self, value: impl Into<Value>) {
         if let Some(last) = self.values.last_mut() {
             *last = value.into();
@@ -125,7 +124,7 @@ impl Conditions {
         self.clauses.push(clause);
     }
 
-    /// What begins so lies between it and it with the last character behind.
+    /// Texts with a prefix lie between the prefix and the prefix followed by the last character.
     fn starts_with(&mut self, column: &str, front: &str) {
         let (from, to) = (self.bind(front.to_owned()), self.bind(format!("{front}\u{10ffff}")));
         self.clauses.push(format!("{column} >= {from} AND {column} < {to}"));
@@ -138,7 +137,7 @@ impl Conditions {
         }
     }
 
-    /// All of them as one expression.
+    /// The conditions as one expression.
     pub(super) fn sql(&self) -> String {
         if self.clauses.is_empty() { "1".to_owned() } else { self.clauses.join(" AND ") }
     }
@@ -156,7 +155,7 @@ mod tests {
     use crate::sqlite::SqliteStore;
 
     #[test]
-    fn a_rewind_at_work_is_found_without_reading_every_head() {
+    fn running_rewinds_are_found_without_reading_every_head() {
         let plan = plan(&Filter { rewinding: true, ..Filter::default() });
         assert!(plan[0].contains("sessions_rewinding"), "{plan:?}");
     }
@@ -169,14 +168,14 @@ mod tests {
         let scope = |scope| plan(&Filter { scope: Some(scope), ..Filter::default() });
         let by_scope = scope(InScope::Is("adk/app".to_owned()));
         assert!(by_scope[0].contains("sessions_scope (scope=?)"), "{by_scope:?}");
-        // Neither is sorted after it was found.
+        // Neither plan sorts its result.
         let sorted = |plan: &[String]| plan.iter().any(|step| step.contains("B-TREE"));
         assert!(!sorted(&by_system) && !sorted(&by_scope), "{by_system:?} {by_scope:?}");
         let by_front = scope(InScope::StartsWith("adk/".to_owned()));
         assert!(by_front[0].contains("sessions_scope (scope>? AND scope<?)"), "{by_front:?}");
     }
 
-    /// How SQLite answers a list.
+    /// SQLite's plan for a list.
     fn plan(filter: &Filter) -> Vec<String> {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(folder.path()).unwrap();

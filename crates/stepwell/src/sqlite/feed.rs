@@ -1,4 +1,4 @@
-//! What changed in the whole store, by the numbers that writers give to their changes.
+//! The change feed: writers number their changes.
 
 use std::time::{Duration, Instant};
 
@@ -20,21 +20,20 @@ use crate::store::rows::TxnContext;
 /// The name of this kind of store in a cursor.
 const STORE: &str = "sqlite";
 
-/// How many purged sessions are remembered. A reader that was away for longer lists anew.
+/// How many purged sessions are remembered. A reader with an older cursor gets a gap.
 const REMEMBERED: u64 = 10_000;
 
-/// How far the numbers jump when a backup was restored: further than anything that was written
-/// after the backup and is now lost.
+/// How far the numbers jump when a backup is restored: further than any number given after the
+/// backup and lost with the old store.
 const JUMP: u64 = 1 << 40;
 
-/// How long a reader waits before it looks for leases that ended, which nobody writes down.
+/// How often a reader checks for ended leases, which no write marks.
 const LEASES: Duration = Duration::from_millis(500);
 
-/// How long a reader waits before it looks for other processes' commits. One look costs some
-/// microseconds.
+/// How often a reader checks for other processes' commits. A check costs some microseconds.
 const POLL: Duration = Duration::from_millis(5);
 
-/// This process's commits, for those who wait for one.
+/// This process's commits, for threads that wait for one.
 #[derive(Debug, Default)]
 pub(super) struct Commits {
     state: Mutex<Waited>,
@@ -44,12 +43,12 @@ pub(super) struct Commits {
 #[derive(Debug, Default)]
 struct Waited {
     count: u64,
-    /// How many wait: to wake nobody costs a system call too.
+    /// How many threads wait: notifying none costs a system call, too.
     awaited: usize,
 }
 
 impl Commits {
-    /// There is one more.
+    /// Counts a commit and wakes the waiters.
     pub(super) fn note(&self) {
         let mut state = self.state.lock();
         state.count += 1;
@@ -62,7 +61,7 @@ impl Commits {
         self.state.lock().count
     }
 
-    /// Waits a moment for another one. Is there still none, and time left?
+    /// Waits a moment for another commit. Returns whether there is none yet and time is left.
     fn wait(&self, seen: u64, left: Duration) -> bool {
         let mut state = self.state.lock();
         if left.is_zero() || state.count != seen {
@@ -76,8 +75,8 @@ impl Commits {
 }
 
 impl SqliteStore {
-    /// Waits for changes. Nobody is woken by another process, so its commits are looked for by a
-    /// count that SQLite keeps for each connection. A store in memory has no other process.
+    /// Waits for changes. A commit of another process wakes no one here, so SQLite's count of
+    /// foreign commits is polled. A store in memory has no other process.
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     pub(super) fn next_changes(
         &self,
@@ -111,7 +110,7 @@ impl SqliteStore {
     }
 }
 
-/// What changed since a cursor; without one, nothing but where the store is now.
+/// The changes since a cursor; without one, only the present position.
 pub(super) fn since(
     rows: &SqliteRows<'_>,
     world: TxnContext<'_>,
@@ -132,7 +131,7 @@ pub(super) fn since(
         .filter(|seen| *seen <= last);
     let removed = removed_since(rows, seen.unwrap_or(last))?;
     let gap = known.is_some() && (seen.is_none() || removed.is_none());
-    // A clock that was set back has leases looked at again.
+    // If the clock was set back, leases are checked again.
     let since = known.filter(|_| !gap).unwrap_or(&now);
     let leases = held_leases(rows, since.at.min(world.now))?;
     let (ended, gone) = ended(leases, since, world);
@@ -145,7 +144,7 @@ pub(super) fn since(
     Ok(Changes { changes, cursor: Position { gone, ..now }.into(), gap })
 }
 
-/// The sessions that were purged; nothing, if they are not remembered so far back.
+/// The sessions purged since; `None` if that has been forgotten.
 fn removed_since(rows: &SqliteRows<'_>, seen: u64) -> Result<Option<Vec<SessionId>>> {
     let sql = "SELECT id FROM removed WHERE change > ?1 ORDER BY change";
     let removed: Vec<String> = rows.all(sql, [seen], |row| row.get(0))?;
@@ -167,7 +166,7 @@ fn change(id: &str, seq: u64, trashed: bool) -> Option<SessionChange> {
     Some(SessionChange { session: id.parse().ok()?, kind })
 }
 
-/// Leases that are held and had not run out by then.
+/// Leases that are held and had not expired at `at`.
 fn held_leases(rows: &SqliteRows<'_>, at: Time) -> Result<Vec<HeldLease>> {
     let sql = "SELECT s.id, s.seq, s.trashed IS NOT NULL, s.key, l.epoch, l.holder, l.expires \
          FROM leases l JOIN sessions s ON s.key = l.session \
@@ -176,7 +175,7 @@ fn held_leases(rows: &SqliteRows<'_>, at: Time) -> Result<Vec<HeldLease>> {
         let change = change(row.get_ref(0)?.as_str()?, row.get(1)?, row.get(2)?);
         let holder: String = row.get(5)?;
         let (epoch, expires) = (Epoch::new(row.get(4)?), Time::from_micros(row.get(6)?));
-        // What cannot be read belongs to a damaged session.
+        // An unreadable row belongs to a damaged session.
         let Some((change, holder)) = change.zip(serde_json::from_str(&holder).ok()) else {
             return Ok(None);
         };
@@ -186,7 +185,7 @@ fn held_leases(rows: &SqliteRows<'_>, at: Time) -> Result<Vec<HeldLease>> {
     Ok(rows.all(sql, params![at.as_micros()], read)?.into_iter().flatten().collect())
 }
 
-/// Forgets the oldest purged sessions, where there are many. An empty name says up to where.
+/// Forgets the oldest purged sessions if there are many. A row with an empty id marks how far.
 pub(super) fn forget_removed(rows: &SqliteRows<'_>) -> Result<()> {
     let sql = "SELECT change FROM removed ORDER BY change DESC LIMIT 1 OFFSET ?1";
     if let Some(oldest) = rows.one(sql, [REMEMBERED], |row| row.get::<_, i64>(0))? {
@@ -196,14 +195,14 @@ pub(super) fn forget_removed(rows: &SqliteRows<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Makes every cursor that was given before a stranger here: the store was restored.
+/// Invalidates every earlier cursor, because the store was restored.
 pub(super) fn begin_anew(rows: &SqliteRows<'_>) -> Result<()> {
     let sql = format!("INSERT INTO removed (change, id) VALUES ({NEXT_CHANGE} + ?1, '')");
     rows.run(&sql, [JUMP])?;
     Ok(())
 }
 
-/// SQLite's count of commits that other connections made, as this one sees them.
+/// SQLite's count of commits by other connections.
 pub(super) fn data_version(conn: &Connection) -> rusqlite::Result<i64> {
     conn.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))
 }

@@ -1,4 +1,4 @@
-//! The store's file: making it, opening it, and refusing what is not one.
+//! The store's file: creating it, opening it, and refusing files that are not stores.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -19,18 +19,17 @@ use crate::store::{STORE_FOLDER, refuse_link, refuse_shared};
 /// The store's name in its folder.
 pub(super) const FILE_NAME: &str = "stepwell.db";
 
-/// What stands for the path of a store in memory.
+/// The path of a store in memory.
 pub(super) const MEMORY: &str = ":memory:";
 
-/// How long a writer waits for another process before it reports that it is busy.
+/// How long a writer waits for another process before it reports that the store is busy.
 pub(super) const BUSY_LIMIT: Duration = Duration::from_secs(10);
 
-/// How many pages the log has when whoever commits copies it into the file.
+/// From how many pages on the committing caller copies the log into the file.
 pub(super) const AUTO_CHECKPOINT: u32 = 1000;
 
-/// Makes the folder and an empty store in it, unless there is one. The store gets
-/// its name only when it is complete, so a file of that name that is not a store
-/// was damaged, never half made.
+/// Creates the folder and an empty store in it, unless there is one. The store gets its name only
+/// when it is complete. So a file of that name that is not a store was damaged, not half created.
 pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     let path = folder.join(FILE_NAME);
     refuse_links(&path)?;
@@ -40,7 +39,7 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     let io = |doing| move |source: io::Error| io_error(folder, doing, source);
     make_folder(folder)?;
     refuse_network(folder)?;
-    // Before the store has its name: whoever finds the name finds the way to it safe.
+    // Before the store gets its name, so that its path is durable by then.
     sync_above(folder).map_err(io("making the folder durable"))?;
     let draft = draft_beside(&path);
     OpenOptions::new()
@@ -51,8 +50,8 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
         .map_err(io("making the store"))?;
     let made = fill(&draft).map_err(|error| sqlite_error(&draft, "making the store", &error));
     failpoint("open.before_link");
-    // A link fails if the name is taken: of two that make a store at once, the
-    // second uses the first one's.
+    // A link fails if the name exists: if two processes create a store at once, the second uses the
+    // first one's.
     let linked = made.and_then(|()| match fs::hard_link(&draft, &path) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
             Err(io("naming the store")(error))
@@ -66,13 +65,13 @@ pub(super) fn make(folder: &Path) -> Result<PathBuf> {
     Ok(path)
 }
 
-/// Makes the folder of a store, private, and hidden from git.
+/// Creates a store's folder, private, and hidden from git.
 pub(super) fn make_folder(folder: &Path) -> Result<()> {
     refuse_links(&folder.join(FILE_NAME))?;
     let io = |doing| move |source: io::Error| io_error(folder, doing, source);
     let mut ours = folder.file_name().is_some_and(|name| name == STORE_FOLDER);
     if !folder.exists() {
-        // The folders above are the user's, and get the rights that they usually do.
+        // The folders above are the user's, and get the usual permissions.
         let above = folder.parent().filter(|above| !above.as_os_str().is_empty());
         above.map_or(Ok(()), fs::create_dir_all).map_err(io("making the folder"))?;
         match fs::DirBuilder::new().mode(0o700).create(folder) {
@@ -83,14 +82,14 @@ pub(super) fn make_folder(folder: &Path) -> Result<()> {
         }
     }
     if ours {
-        // If it fails, git sees the store; doctor says so, and it is no reason to stop.
+        // If this fails, git sees the store. `doctor` reports that, and opening continues.
         let _ = hide_from_git(folder);
     }
     Ok(())
 }
 
-/// Keeps git from seeing a store's folder, whatever the user's own `.gitignore` says and
-/// whenever the folder becomes part of a work tree. Says whether anything had to be written.
+/// Hides a store's folder from git, independent of the user's own `.gitignore`, and also if the
+/// folder becomes part of a work tree later. Returns whether anything was written.
 pub fn hide_from_git(folder: &Path) -> io::Result<bool> {
     use io::Write as _;
     let path = folder.join(".gitignore");
@@ -98,7 +97,7 @@ pub fn hide_from_git(folder: &Path) -> io::Result<bool> {
         Ok(mut file) => match file.write_all(b"*\n") {
             Ok(()) => Ok(true),
             Err(error) => {
-                // An empty file would hide nothing, and would never be filled.
+                // An empty file would hide nothing and never be filled.
                 let _ = fs::remove_file(&path);
                 Err(error)
             }
@@ -108,8 +107,8 @@ pub fn hide_from_git(folder: &Path) -> io::Result<bool> {
     }
 }
 
-/// The path by which the store is found whatever folder the process goes to. A path
-/// that leads nowhere stays as it is, for the error that follows.
+/// The absolute path of the store, which stays valid when the process changes its folder. A path
+/// that does not exist stays unchanged, for the error that follows.
 pub(super) fn resolve(path: &Path) -> PathBuf {
     let folder = path.parent().and_then(|folder| fs::canonicalize(folder).ok());
     match (folder, path.file_name()) {
@@ -118,13 +117,13 @@ pub(super) fn resolve(path: &Path) -> PathBuf {
     }
 }
 
-/// What stands between a file's name and the number of the process that makes it.
+/// The separator between a file's name and the number of the process that creates it.
 const DRAFT: &str = ".new-";
 
-/// After how long a draft belongs to a process that died: making one takes seconds.
+/// Drafts older than this belong to a dead process: creating a store takes seconds.
 const DRAFT_AGE: Duration = Duration::from_secs(60 * 60);
 
-/// Removes drafts that a process left behind when it died.
+/// Removes drafts of dead processes.
 pub(super) fn sweep_drafts(folder: &Path, now: Time) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let front = format!("{FILE_NAME}{DRAFT}");
@@ -136,20 +135,20 @@ pub(super) fn sweep_drafts(folder: &Path, now: Time) {
             now.since(Time::EPOCH.plus(since_epoch)) > DRAFT_AGE
         });
         if ours && old {
-            // Another process may have swept it already.
+            // Another process may have removed it.
             let _ = fs::remove_file(entry.path());
         }
     }
 }
 
-/// A free name beside `path`, for a file that is not complete yet.
+/// A free name beside `path`, for an incomplete file.
 fn draft_beside(path: &Path) -> PathBuf {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let n = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut name = path.as_os_str().to_owned();
     name.push(format!("{DRAFT}{}-{n}", std::process::id()));
     let draft = PathBuf::from(name);
-    // A process of the same number may have died here.
+    // A dead process with the same number may have left one.
     let _ = fs::remove_file(&draft);
     draft
 }
@@ -157,13 +156,13 @@ fn draft_beside(path: &Path) -> PathBuf {
 fn fill(draft: &Path) -> rusqlite::Result<()> {
     let conn = Connection::open(draft)?;
     lay_out(&conn)?;
-    // The log is copied into the file, so that one file is the whole store. Closing
-    // would do it too, but would not say if it failed.
+    // Copies the log into the file, so that one file is the whole store. Closing would do it too,
+    // without reporting a failure.
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     conn.close().map_err(|(_, error)| error)
 }
 
-/// Makes the tables of an empty store.
+/// Creates the tables of an empty store.
 fn lay_out(conn: &Connection) -> rusqlite::Result<()> {
     conn.pragma_update(None, "page_size", PAGE_SIZE)?;
     conn.pragma_update(None, "journal_mode", "WAL")?;
@@ -176,7 +175,7 @@ fn lay_out(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("COMMIT")
 }
 
-/// An empty store that is in no file. This connection is the only one to it.
+/// An empty store in memory. This is its only connection.
 pub(super) fn open_in_memory() -> Result<Connection> {
     let make = || {
         let mut conn = Connection::open_in_memory()?;
@@ -187,21 +186,21 @@ pub(super) fn open_in_memory() -> Result<Connection> {
     make().map_err(|error| sqlite_error(Path::new(MEMORY), "making the store", &error))
 }
 
-/// Copies the log into the file and cuts it down to one small transaction, unless someone is
+/// Copies the log into the file and truncates it to one small transaction, unless a connection is
 /// reading.
 ///
-/// SQLite's own way to empty a log (`TRUNCATE`) trusts that a file is cut as a whole. If power
-/// fails and only a part of the old log is left, that part is replayed over newer pages. Here the
-/// log begins anew first, and that is on disk: whatever is left of the old one no longer counts.
+/// SQLite's own way to empty a log (`TRUNCATE`) relies on a file being cut atomically. If power
+/// fails and a part of the old log is left, SQLite replays that part over newer pages. So the log
+/// is restarted first, and that is flushed: after it, the rest of the old log no longer counts.
 pub(super) fn empty_log(conn: &Connection) -> rusqlite::Result<()> {
     let busy: bool = conn.query_row("PRAGMA wal_checkpoint(RESTART)", [], |row| row.get(0))?;
     if busy {
         return Ok(());
     }
-    // The first commit of a log that begins anew cuts the file to its own length.
+    // The first commit to a restarted log truncates the file to its own length.
     let limit = |bytes: i64| conn.pragma_update(None, "journal_size_limit", bytes);
     limit(0)?;
-    // It writes what is there already.
+    // Writes the value that is stored already.
     let written = conn.pragma_update(None, "application_id", APPLICATION_ID);
     limit(-1)?;
     written
@@ -211,9 +210,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     fs::File::open(folder)?.sync_all()
 }
 
-/// Syncs the folders above, in which this process, or one that died here, may just
-/// have made the way to the store. Those of another disk were there before, and those
-/// that cannot be opened were made by someone else.
+/// Flushes the folders above, which this process, or a dead one, may just have created. Folders on
+/// another disk existed before, and folders that cannot be opened belong to someone else.
 fn sync_above(folder: &Path) -> io::Result<()> {
     let folder = fs::canonicalize(folder)?;
     let disk = fs::metadata(&folder)?.dev();
@@ -229,7 +227,7 @@ fn sync_above(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Opens a connection that writes.
+/// Opens a connection for writing.
 pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Connection> {
     refuse_network(path)?;
     let mut conn = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
@@ -241,7 +239,7 @@ pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Conne
     configure(&mut conn).map_err(fail("opening the store"))?;
     let found = check_version(&conn, path, version_of(migrations))?;
     refuse_foreign(&conn, path)?;
-    // A store that a crash left behind recovers at its first use, not at a user's.
+    // A store left by a crash recovers here, not at the caller's first access.
     conn.pragma_update(None, "journal_mode", "WAL").map_err(fail("opening the store"))?;
     conn.pragma_update(None, "synchronous", "FULL").map_err(fail("opening the store"))?;
     conn.pragma_update(None, "fullfsync", true).map_err(fail("opening the store"))?;
@@ -254,15 +252,15 @@ pub(super) fn open_writer(path: &Path, migrations: &[Migration]) -> Result<Conne
     Ok(conn)
 }
 
-/// Opens a connection that only reads, and never changes the file, not even by
-/// copying the log into it.
+/// Opens a connection for reading, which never changes the file, not even by copying the log into
+/// it.
 pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "opening the store", &error);
     let mut conn = match open(path, OpenFlags::SQLITE_OPEN_READ_ONLY) {
         Err(error @ Error::NoStore(_)) => return Err(error),
         Ok(conn) if conn.query_row("SELECT 1 FROM sqlite_schema", [], |_| Ok(())).is_ok() => conn,
-        // In a folder that cannot be written, a store that was closed cleanly has
-        // no log, and readers cannot make one: nothing can change it either.
+        // In a read-only folder, a store that was closed cleanly has no log, and readers cannot
+        // create one. Then nothing can change the store.
         _ if !is_writable(path) && !has_log(path) => open_immutable(path)?,
         Ok(conn) => conn,
         Err(error) => return Err(error),
@@ -273,8 +271,8 @@ pub(super) fn open_reader(path: &Path) -> Result<Connection> {
     Ok(conn)
 }
 
-/// Refuses a store that is reached over a link: its folder, its file, or one of the files that SQLite
-/// keeps beside it. A file of another name is the user's choice.
+/// Refuses a store behind a link: its folder, its file, or a file that SQLite keeps beside it. A
+/// file with another name is the user's choice.
 fn refuse_links(path: &Path) -> Result<()> {
     if path.file_name().is_none_or(|name| name != FILE_NAME) {
         return Ok(());
@@ -295,8 +293,8 @@ fn beside(path: &Path, ending: &str) -> PathBuf {
     name.into()
 }
 
-/// Refuses a store with something in its schema that Stepwell did not make. A store may come with a
-/// project, and a trigger in it would run with the user's next command.
+/// Refuses a store whose schema has an object that Stepwell did not create. A store may come with a
+/// project, and its triggers would run with the user's next command.
 fn refuse_foreign(conn: &Connection, path: &Path) -> Result<()> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "reading the store's schema", &error);
     let mut found = conn.prepare("SELECT type, name FROM sqlite_schema").map_err(fail)?;
@@ -325,7 +323,7 @@ fn open(path: &Path, access: OpenFlags) -> Result<Connection> {
         });
     }
     if meta.len() == 0 {
-        let what = "the file is empty; restore it from a backup, or remove it to begin anew";
+        let what = "the file is empty; restore it from a backup, or remove it to start again";
         return Err(Error::DamagedStore { path: path.to_owned(), what: what.to_owned() });
     }
     Connection::open_with_flags(path, access | OpenFlags::SQLITE_OPEN_NO_MUTEX)
@@ -342,7 +340,7 @@ fn open_immutable(path: &Path) -> Result<Connection> {
         .map_err(|error| sqlite_error(path, "opening the store", &error))
 }
 
-/// Has a connection wait for other processes.
+/// Makes a connection wait for other processes.
 pub(super) fn set_busy_handler(conn: &mut Connection) -> rusqlite::Result<()> {
     conn.busy_handler(Some(wait_briefly))
 }
@@ -350,34 +348,34 @@ pub(super) fn set_busy_handler(conn: &mut Connection) -> rusqlite::Result<()> {
 fn configure(conn: &mut Connection) -> rusqlite::Result<()> {
     set_busy_handler(conn)?;
     conn.set_prepared_statement_cache_capacity(64);
-    // A plan that depends on the values bound to it is made anew at every use, which
-    // took a quarter of an append.
+    // Without this, a plan that depends on bound values is recomputed at every use, which took a
+    // quarter of an append.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    // A store may come with a project: its schema calls no function, changes no inner table, and has
-    // no row of one table removed with a row of another one.
+    // A store may come with a project. Its schema must not call functions, change internal tables,
+    // or delete rows of one table together with another's.
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, false)?;
     conn.pragma_update(None, "temp_store", "MEMORY")?;
-    // 32 MiB at most, taken as needed: a long conversation is read more than once, and
-    // one of 10,000 messages should fit.
+    // At most 32 MiB, allocated as needed: a long conversation is read more than once, and one of
+    // 10,000 messages should fit.
     conn.pragma_update(None, "cache_size", -32_768)?;
-    // What is purged or scrubbed is overwritten, not only unlinked.
+    // Erased data is overwritten, not only unlinked.
     conn.pragma_update(None, "secure_delete", true)?;
     conn.pragma_update(None, "cell_size_check", true)?;
     conn.pragma_update(None, "trusted_schema", false)
 }
 
-/// SQLite's own back-off sleeps up to 100 ms, which starved writers; this waits 50 to
-/// 250 µs at a time, bounded in all by [`BUSY_LIMIT`].
+/// SQLite's own back-off sleeps up to 100 ms, which starved writers. This one waits 50 to 250 µs at
+/// a time, up to [`BUSY_LIMIT`] in total.
 #[expect(clippy::disallowed_methods, reason = "another process's lock can only be polled")]
 fn wait_briefly(tries: i32) -> bool {
     let tries = u64::from(tries.unsigned_abs());
-    // Neighbours that started together should not poll together.
+    // Processes that started together should not poll together.
     let spread = (tries.wrapping_mul(2_654_435_761) ^ u64::from(std::process::id())) % 200;
     let pause = Duration::from_micros(50 + spread);
     std::thread::sleep(pause);
-    // About 150 µs a try, and as much again for the system to come back.
+    // About 150 µs for a try, and the rest until the system resumes the thread.
     tries < u64::try_from(BUSY_LIMIT.as_micros()).unwrap_or(u64::MAX) / 210
 }
 
@@ -405,17 +403,17 @@ fn check_version(conn: &Connection, path: &Path, known: u32) -> Result<u32> {
     Ok(found)
 }
 
-/// Backs the store up beside itself, then takes every step in one transaction.
+/// Backs up the store beside itself, then runs every migration in one transaction.
 fn migrate(conn: &Connection, path: &Path, found: u32, migrations: &[Migration]) -> Result<()> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "upgrading the store", &error);
     let backup = path.with_extension(format!("db.v{found}.bak"));
-    // An earlier try that failed left its copy, of the same store.
+    // An earlier failed attempt left its copy of the same store.
     if !backup.exists() {
         copy(conn, path, &backup)?;
     }
     conn.execute_batch("BEGIN IMMEDIATE").map_err(fail)?;
     let upgrade = || -> rusqlite::Result<()> {
-        // Another process may have upgraded it while this one waited.
+        // Another process may have upgraded it in the meantime.
         let now: u32 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
         for step in migrations.iter().skip(now.saturating_sub(1) as usize) {
             step(conn)?;
@@ -424,14 +422,14 @@ fn migrate(conn: &Connection, path: &Path, found: u32, migrations: &[Migration])
         conn.execute_batch("COMMIT")
     };
     upgrade().map_err(|error| {
-        // The first error is the one to report; the transaction ends either way.
+        // The first error is reported; the transaction ends in any case.
         let _ = conn.execute_batch("ROLLBACK");
         fail(error)
     })
 }
 
-/// Copies a store, consistently, while it is in use. The copy appears under its
-/// name only when it is complete, and never in place of another file.
+/// Copies a store, consistently, while it is in use. The copy gets its name only when it is
+/// complete, and never replaces another file.
 pub(super) fn copy(conn: &Connection, path: &Path, to: &Path) -> Result<()> {
     let fail = |error: rusqlite::Error| sqlite_error(path, "copying the store", &error);
     let io = |source: io::Error| io_error(to, "writing the copy", source);
@@ -449,7 +447,7 @@ pub(super) fn copy(conn: &Connection, path: &Path, to: &Path) -> Result<()> {
     })();
     let done = copied.map_err(fail).and_then(|()| {
         fs::File::open(&draft).and_then(|file| file.sync_all()).map_err(io)?;
-        // A link does not replace what is there: a store is never copied over another.
+        // A link fails if the name exists, so no store is overwritten.
         fs::hard_link(&draft, to).map_err(io)?;
         let folder = to.parent().filter(|folder| !folder.as_os_str().is_empty());
         sync_folder(folder.unwrap_or(Path::new("."))).map_err(io)
@@ -470,18 +468,17 @@ fn has_log(path: &Path) -> bool {
     fs::metadata(beside(path, "-wal")).is_ok_and(|meta| meta.len() > 0)
 }
 
-/// SQLite's log needs memory that all processes share, which a network file system
-/// does not give.
+/// SQLite's log needs memory that all processes share, which network file systems do not have.
 #[cfg(target_os = "linux")]
 fn refuse_network(folder: &Path) -> Result<()> {
     // NFS, SMB, CIFS, SMB2, AFS, Ceph, 9p: the magic numbers of statfs(2).
     const NETWORKED: [u32; 7] =
         [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x5346_414f, 0x00c3_6400, 0x0102_1997];
     let stat = rustix::fs::statfs(folder)
-        .map_err(|error| io_error(folder, "looking at the file system", error.into()))?;
+        .map_err(|error| io_error(folder, "checking the file system", error.into()))?;
     let magic = u32::try_from(stat.f_type as u64 & 0xffff_ffff).unwrap_or(0);
     if NETWORKED.contains(&magic) {
-        let what = "it lies on a network file system; keep it on a local disk";
+        let what = "it is on a network file system; move it to a local disk";
         return Err(Error::Unsupported { path: folder.to_owned(), what: what.to_owned() });
     }
     Ok(())
@@ -492,7 +489,7 @@ fn refuse_network(_folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Who may read the store.
+/// The file's permission bits.
 pub(super) fn mode(path: &Path) -> Option<u32> {
     fs::metadata(path).ok().map(|meta| meta.permissions().mode() & 0o777)
 }
@@ -514,7 +511,7 @@ fn is_shm_size(error: &rusqlite::Error) -> bool {
         .is_some_and(|error| error.extended_code == rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
 }
 
-/// What an error of SQLite's means for us.
+/// Translates an error of SQLite.
 pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::Error) -> Error {
     use rusqlite::ErrorCode as Code;
     let path = path.to_owned();
@@ -525,11 +522,11 @@ pub(super) fn sqlite_error(path: &Path, doing: &'static str, error: &rusqlite::E
             Error::Busy { path, waited_ms }
         }
         Some(Code::DiskFull) => Error::Full { path },
-        // The memory that processes share is a file, and a full disk lets it not grow.
+        // Shared memory is a file, which cannot grow on a full disk.
         Some(Code::SystemIoFailure) if is_shm_size(error) => Error::Full { path },
         Some(Code::ReadOnly) => Error::ReadOnly { path },
         Some(Code::PermissionDenied) => Error::Denied { path, doing },
-        // SQLite says no more than that it cannot; the file's rights tell why.
+        // SQLite does not say why it cannot open a file; the permissions do.
         Some(Code::CannotOpen) if !is_writable(&path) => Error::Denied { path, doing },
         Some(Code::NotADatabase) => Error::DamagedStore {
             path,

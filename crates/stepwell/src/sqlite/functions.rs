@@ -1,4 +1,4 @@
-//! The functions that our queries use.
+//! SQL functions for Stepwell's queries.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use rusqlite::functions::FunctionFlags;
 
 use super::SqliteOptions;
 
-/// The functions that our queries use.
+/// Registers them on a connection.
 pub(super) fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DIRECTONLY;
     let (clock, processes) = (Arc::clone(&options.clock), Arc::clone(&options.processes));
@@ -29,7 +29,7 @@ pub(super) fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusql
     conn.create_scalar_function("ending", 1, flags, |context| {
         Ok(crate::model::id::ending(&context.get::<String>(0)?).to_owned())
     })?;
-    // A head that cannot be read matches nothing, and fails nobody else's question.
+    // An unreadable head matches nothing, and does not fail the query for other sessions.
     #[derive(serde::Deserialize)]
     struct Parts {
         task: String,
@@ -57,11 +57,11 @@ pub(super) fn add_functions(conn: &Connection, options: &SqliteOptions) -> rusql
     })
 }
 
-/// Whether some text of a head may hold these words, which are in lower case. `false` is certain
-/// and takes one look; most of a long list is told apart by it, without being parsed.
+/// Could a head contain these lower-case words? `false` is certain and costs one scan, so most
+/// heads of a long list are never parsed.
 fn may_hold(head: &str, words: &str) -> bool {
     let as_is = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
-    // Other letters have other forms in lower case, and other characters stand escaped.
+    // Non-ASCII letters fold differently, and some characters are escaped.
     if !head.is_ascii() || !words.bytes().all(as_is) {
         return true;
     }
@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_cannot_hold_the_words_is_told_apart_at_once() {
+    fn only_heads_without_the_words_are_excluded_without_parsing() {
         let head = |task: &str| serde_json::json!({ "task": task, "tags": ["x"] }).to_string();
         for (task, words, may) in [
             ("Repair the PART 77", "part 77", true),
@@ -89,7 +89,7 @@ mod tests {
             ("end", "end", true),
             ("en", "end", false),
             ("anything", "", true),
-            // What is not plain is looked at closely.
+            // Other texts are parsed.
             ("\u{212a}elvin", "kelvin", true),
             ("say \"so\"", "say \"so", true),
             ("two\nlines", "two\nlines", true),

@@ -1,10 +1,10 @@
-//! Writers of one process share commits.
+//! Group commit: writers of one process share commits.
 //!
-//! The first caller leads: it does all writes that wait, its own among them, and
-//! those that come while it does, in one transaction, and commits once for all. Then it
-//! hands the lead to one that came meanwhile, and answers each. A lone writer
-//! pays for no hand-over; many pay for one flush together. Every write after the first
-//! has a savepoint of its own, so one that fails does not take the others along.
+//! The first caller leads: it runs all waiting writes, including its own and those that arrive in
+//! between, in one transaction, and commits once. Then it wakes the first waiting writer as the
+//! next leader, and answers its batch. A lone writer pays for no hand-over; many pay for one flush
+//! together. Every write after the first has its own savepoint, so a failed one does not affect the
+//! others.
 
 use std::collections::VecDeque;
 use std::os::unix::fs::MetadataExt as _;
@@ -26,25 +26,25 @@ use crate::error::{Error, Result};
 use crate::failpoint::failpoint;
 use crate::store::rows::TxnContext;
 
-/// The one connection that writes, and the writes that wait for it.
+/// The only connection that writes, and the writes that wait for it.
 #[derive(Debug)]
 pub(super) struct GroupCommit {
     path: PathBuf,
-    /// The file, by device and inode; absent, it could not be looked at.
+    /// The file's device and inode; absent if they cannot be read.
     file: Option<(u64, u64)>,
     options: SqliteOptions,
     commits: Arc<Commits>,
     slot: Mutex<Slot>,
     queue: Mutex<Queue>,
-    /// A write came while the leader waits for one.
+    /// Signals a new write to a leader that waits for one.
     came: Condvar,
 }
 
 #[derive(Debug)]
 struct Slot {
     conn: Connection,
-    /// Why nothing more can be written through this connection: after a flush has
-    /// failed, the system may have dropped what it was to write.
+    /// Why this connection can no longer write: after a failed flush, the system may have dropped
+    /// the data.
     broken: Option<String>,
     recent: RowCache,
 }
@@ -52,23 +52,23 @@ struct Slot {
 #[derive(Debug, Default)]
 struct Queue {
     jobs: VecDeque<Job>,
-    /// Is someone leading, or about to?
+    /// Is there a leader, or one about to start?
     led: bool,
     /// How many writes shared the last commit.
     last: usize,
-    /// Does the leader wait for another one? To wake nobody costs a system call too.
+    /// Does the leader wait for another write? Notifying no one costs a system call, too.
     awaited: bool,
 }
 
-/// How long a leader waits for another write before it commits without it. Those that shared
-/// the last commit are usually about to write again, and a commit together is worth this; a lone
-/// writer never waits. It sleeps: whoever yields on a busy machine loses its core for
-/// milliseconds, and four writers were half as fast as one.
+/// How long a leader waits for another write before it commits. The writers of the last commit
+/// usually write again soon, and a shared commit is worth this wait; a lone writer never waits. The
+/// leader sleeps and does not yield: on a busy machine, yielding costs the core for milliseconds,
+/// and made four writers half as fast as one.
 const PATIENCE: Duration = Duration::from_micros(60);
 
-/// A write that waits, and what became of it.
+/// A waiting write and its result.
 struct Job {
-    /// Does it, and keeps the answer where its caller looks for it.
+    /// Runs the write and stores its answer for the caller.
     work: Option<Work>,
     result: Result<()>,
     caller: SyncSender<Call>,
@@ -76,11 +76,11 @@ struct Job {
 
 type Work = Box<dyn FnOnce(&SqliteRows<'_>) -> Result<()> + Send>;
 
-/// What the caller of a write waits for.
+/// A message to the caller of a write.
 enum Call {
-    /// To lead the next writes.
+    /// Lead the next writes.
     Lead,
-    /// The write is done, or failed.
+    /// The write has finished or failed.
     Over(Result<()>),
 }
 
@@ -93,12 +93,12 @@ impl std::fmt::Debug for Job {
 impl Job {
     fn run(&mut self, rows: &SqliteRows<'_>) {
         let Some(work) = self.work.take() else { return };
-        // A panic belongs to this write's caller, not to the one that leads.
+        // A panic must reach this write's caller, not the leader's.
         let done = catch_unwind(AssertUnwindSafe(|| work(rows)));
         self.result = done.unwrap_or_else(|_| Err(lost(rows.path)));
     }
 
-    /// The transaction failed around it. Its own failure says more.
+    /// Fails the write because its transaction did, unless it has an error of its own.
     fn fail(&mut self, error: Error) {
         if self.result.is_ok() {
             self.result = Err(error);
@@ -106,7 +106,7 @@ impl Job {
     }
 
     fn answer(self) {
-        // Its caller waits for as long as it lives.
+        // Fails only if the caller is gone.
         let _ = self.caller.send(Call::Over(self.result));
     }
 }
@@ -124,7 +124,7 @@ impl GroupCommit {
         Self { path: path.to_owned(), file, options, commits, slot, queue, came }
     }
 
-    /// Does a write, and returns when it is durable.
+    /// Runs a write, and returns when it is durable.
     pub(super) fn submit<T: Send + 'static>(
         &self,
         work: impl FnOnce(&SqliteRows<'_>, TxnContext<'_>) -> Result<T> + Send + 'static,
@@ -141,7 +141,7 @@ impl GroupCommit {
         loop {
             if leads {
                 let ran = self.transact(&mut self.slot.lock());
-                // Before the answers: a caller that hears its own may write again at once.
+                // Before the answers, because an answered caller may write again at once.
                 self.hand_over();
                 ran.into_iter().for_each(Job::answer);
             }
@@ -157,7 +157,7 @@ impl GroupCommit {
         }
     }
 
-    /// Puts a write behind those that wait. Is its caller to lead?
+    /// Queues a write. Returns whether its caller must lead.
     fn enqueue(&self, job: Job) -> bool {
         let mut queue = self.queue.lock();
         queue.jobs.push_back(job);
@@ -167,8 +167,8 @@ impl GroupCommit {
         !std::mem::replace(&mut queue.led, true)
     }
 
-    /// The next write of a transaction that has done this many: one that waits, or that
-    /// comes soon if there were more last time. They come while others are done.
+    /// The next write for a transaction that has run `done`: a waiting one, or one that arrives
+    /// soon if the last transaction had more.
     fn next(&self, done: usize) -> Option<Job> {
         let mut queue = self.queue.lock();
         if queue.jobs.is_empty() && done < queue.last {
@@ -183,11 +183,11 @@ impl GroupCommit {
         job
     }
 
-    /// Lets the first of those that came meanwhile lead.
+    /// Makes the first waiting caller the leader.
     fn hand_over(&self) {
         let mut queue = self.queue.lock();
         match queue.jobs.front() {
-            // Its caller waits for as long as it lives.
+            // Fails only if the caller is gone.
             Some(next) => drop(next.caller.send(Call::Lead)),
             None => queue.led = false,
         }
@@ -198,7 +198,7 @@ impl GroupCommit {
         work(&mut self.slot.lock().conn)
     }
 
-    /// Does the writes that wait, in one transaction. What it did not come to stays.
+    /// Runs the waiting writes in one transaction. Writes that it did not reach stay in the queue.
     fn transact(&self, slot: &mut Slot) -> Vec<Job> {
         if let Some(what) = &slot.broken {
             return self.refuse(|| broken(&self.path, what));
@@ -210,7 +210,7 @@ impl GroupCommit {
         failpoint("write.after_begin");
         let ran = self.run_jobs(slot);
         if slot.conn.is_autocommit() {
-            // The last job's failure is why those before it are gone too.
+            // The last job's failure ended the transaction and discarded the others.
             let why = ran.last().and_then(|job| job.result.as_ref().err());
             let failures: Vec<Error> = ran.iter().map(|_| self.taken_along(why)).collect();
             let mut failures = failures.into_iter();
@@ -229,7 +229,7 @@ impl GroupCommit {
             return fail_all(ran, || self.not_saved(&error));
         }
         if self.file.is_some() && identity(&self.path) != self.file {
-            // It went to a file that nobody will ever find.
+            // The data went to a file that no longer has this name.
             let what = "the store's file was removed or replaced";
             slot.broken = Some(what.to_owned());
             return fail_all(ran, || broken(&self.path, what));
@@ -241,13 +241,13 @@ impl GroupCommit {
         fail_all(std::mem::take(&mut self.queue.lock().jobs).into(), why)
     }
 
-    /// Does writes in the transaction that has begun.
+    /// Runs writes in the open transaction.
     fn run_jobs(&self, slot: &mut Slot) -> Vec<Job> {
         slot.recent.begin(&slot.conn);
         let conn = &slot.conn;
         let (mut ran, mut any) = (Vec::new(), false);
         while let Some(mut job) = self.next(ran.len()) {
-            // The first can be taken back by ending the transaction.
+            // The first write needs no savepoint: ending the transaction reverts it.
             let apart = any;
             if apart && let Err(error) = run(conn, "SAVEPOINT job") {
                 job.fail(sqlite_error(&self.path, "beginning to write", &error));
@@ -261,7 +261,7 @@ impl GroupCommit {
                 slot.recent.forget();
             }
             if apart && !done {
-                // If this fails, the transaction is gone, and the commit says so.
+                // If this fails, the transaction has ended, and the commit reports it.
                 let _ = run(conn, "ROLLBACK TO job");
             }
             if apart {
@@ -269,7 +269,7 @@ impl GroupCommit {
             }
             any |= done;
             ran.push(job);
-            // A full disk or a failed write makes SQLite end the transaction itself.
+            // On a full disk or a failed write, SQLite ends the transaction itself.
             if !any || conn.is_autocommit() {
                 break;
             }
@@ -277,7 +277,7 @@ impl GroupCommit {
         ran
     }
 
-    /// A neighbour's failure ended the transaction, and nothing of it was kept.
+    /// The error of a write that was discarded because another one ended the transaction.
     fn taken_along(&self, why: Option<&Error>) -> Error {
         let path = self.path.clone();
         match why {
@@ -290,8 +290,8 @@ impl GroupCommit {
         }
     }
 
-    /// A commit failed. If the disk did, it may have kept the commit or not, so this
-    /// is never reported as a full disk, which keeps nothing.
+    /// The error of a failed commit. After a disk error the commit may or may not be on disk, so it
+    /// is never reported as a full disk, which discards the write.
     fn not_saved(&self, error: &rusqlite::Error) -> Error {
         let doing = "saving";
         match error.sqlite_error_code() {
@@ -310,13 +310,13 @@ fn fail_all(mut jobs: Vec<Job>, mut why: impl FnMut() -> Error) -> Vec<Job> {
     jobs
 }
 
-/// A write, or the one that led it, panicked.
+/// The error if a write, or its leader, panicked.
 fn lost(path: &Path) -> Error {
     let (path, doing) = (path.to_owned(), "writing");
     Error::Database { path, doing, what: "the write panicked".to_owned() }
 }
 
-/// Which file a path leads to.
+/// The file at a path, by device and inode.
 fn identity(path: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(path).ok().map(|file| (file.dev(), file.ino()))
 }

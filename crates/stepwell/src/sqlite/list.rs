@@ -41,7 +41,7 @@ fn fast_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
         let (value, key) = (conditions.bind(value), conditions.bind(key));
         conditions.require(format!("(s.{column}, s.key) {before} ({value}, {key})"));
     }
-    // One more than asked for tells whether there is another page.
+    // One more than requested shows whether there is a next page.
     let limit = i64::try_from(query.limit.saturating_add(1)).unwrap_or(i64::MAX);
     let limit = conditions.bind(limit);
     let sql = format!(
@@ -62,14 +62,13 @@ fn fast_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
     Ok(Page { sessions, next: cursors.pop().filter(|_| more) })
 }
 
-/// A list over a damaged file: every session by itself, so that those that can be
-/// read are, and the others are named. Filters and pages apply to what was read; a
-/// session that cannot be read is in every list.
+/// A list over a damaged file reads each session alone. Readable ones are listed as usual, and
+/// unreadable ones are in every list, for any filter.
 fn slow_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Result<Page> {
     if let Family::Below(ids) = &query.filter.family {
         return slowly_below(rows, world, ids, query);
     }
-    // The ids have an index of their own, which may be whole where the rows are not.
+    // The ids have their own index, which may be intact if the rows are not.
     let ids: Vec<(i64, String)> =
         rows.all("SELECT key, id FROM sessions ORDER BY id", [], |row| {
             Ok((row.get(0)?, row.get(1)?))
@@ -102,7 +101,7 @@ fn slow_page(rows: &SqliteRows<'_>, world: TxnContext<'_>, query: &Query) -> Res
     Ok(Page::cut(sessions, query))
 }
 
-/// The same of subagents, parent by parent. One that cannot be read is under no parent.
+/// The same for subagents, parent by parent. An unreadable session is listed under no parent.
 fn slowly_below(
     rows: &SqliteRows<'_>,
     world: TxnContext<'_>,
@@ -127,7 +126,7 @@ fn slowly_below(
     Ok(Page::cut(found.into_values().map(place).collect::<Result<_>>()?, query))
 }
 
-/// How a session stands whose row cannot be read.
+/// The info of a session with an unreadable row.
 fn unreadable(id: &str, what: String) -> SessionInfo {
     SessionInfo {
         head: stand_in(id, Time::EPOCH, Time::EPOCH),
@@ -153,7 +152,7 @@ pub(super) fn count(rows: &SqliteRows<'_>, filter: &Filter) -> Result<Counts> {
     let mut counts = Counts::default();
     for (status, count, damaged) in rows.all(&sql, params_from_iter(conditions.values()), read)? {
         counts.damaged += damaged;
-        // A status that is none is damage that the column, not the head, shows.
+        // An unknown status means that the column is damaged, though the head is not.
         match status.parse::<Status>() {
             Ok(status) => *counts.by_status.entry(status).or_default() += count,
             Err(_) => counts.damaged += count,

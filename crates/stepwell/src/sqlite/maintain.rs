@@ -1,4 +1,4 @@
-//! Keeping the store in order.
+//! Maintenance of the store.
 
 use std::path::{Path, PathBuf};
 
@@ -34,7 +34,7 @@ impl Maintain for SqliteStore {
             Ok(removal)
         })?;
         failpoint("purge.after_commit");
-        // The log still holds what was erased, until it is copied and emptied.
+        // The log holds the erased data until it is copied and emptied.
         self.checkpoint();
         Ok(removal)
     }
@@ -92,7 +92,7 @@ impl Maintain for SqliteStore {
                        WHERE l.holder IS NOT NULL AND NOT alive(l.holder, l.expires)";
             rows.all(sql, [], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)))
         })?;
-        // What cannot be read belongs to a damaged session, which is told of elsewhere.
+        // An unreadable row belongs to a damaged session, which is reported elsewhere.
         let read = |(id, holder): (String, String)| {
             Some((id.parse().ok()?, serde_json::from_str(&holder).ok()?))
         };
@@ -145,7 +145,7 @@ impl Maintain for SqliteStore {
             None => Ok(()),
         };
         self.checkpoint();
-        vacuumed.map_err(|error| sqlite_error(&self.path, "giving its space back", &error))
+        vacuumed.map_err(|error| sqlite_error(&self.path, "returning free space", &error))
     }
 
     fn backup(&self, to: &Path) -> Result<()> {
@@ -153,7 +153,7 @@ impl Maintain for SqliteStore {
     }
 
     fn close(&self) -> Result<()> {
-        // Whatever cannot be indexed now is indexed by the next search.
+        // The next search indexes what is not indexed yet.
         self.checkpoint();
         Ok(())
     }
@@ -166,21 +166,21 @@ mod tests {
     use crate::sqlite::SqliteOptions;
 
     #[test]
-    fn space_that_cannot_be_given_back_is_told_and_nothing_is_lost() {
+    fn a_failed_shrink_is_reported_and_loses_nothing() {
         let folder = tempfile::tempdir().unwrap();
         let store = SqliteStore::open_with(folder.path(), SqliteOptions::default()).unwrap();
         let store = std::sync::Arc::new(store);
         let well = Stepwell::with(std::sync::Arc::clone(&store) as _, Deps::default());
         let id = well.create(well.draft("a task")).unwrap().id().clone();
         assert!(store.shrink().is_ok());
-        // SQLite vacuums into a database that it attaches, and these are all it may have.
+        // `VACUUM` attaches a database, and SQLite's limit for those is used up here.
         store.writer().unwrap().between(|conn| {
             for n in 0..10 {
                 conn.execute_batch(&format!("ATTACH ':memory:' AS taken_{n}")).unwrap();
             }
         });
         let error = store.shrink().unwrap_err();
-        assert!(error.to_string().contains("giving its space back"), "{error}");
+        assert!(error.to_string().contains("returning free space"), "{error}");
         assert!(well.info(&id).is_ok());
     }
 }

@@ -44,25 +44,25 @@ use group_commit::GroupCommit;
 use readers::Readers;
 use sql::SqliteRows;
 
-/// May the store be changed?
+/// Whether the store may be changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Access {
-    /// Yes; it is made if there is none.
+    /// It may, and is created if needed.
     #[default]
     Write,
-    /// No. No store is made, and its file does not change; SQLite may leave the log and
-    /// the shared memory that belong beside it.
+    /// It may not. No store is created, and its file does not change; SQLite may leave a log and
+    /// shared memory beside it.
     Read,
 }
 
-/// How a SQLite store is opened.
+/// Options for opening a SQLite store.
 #[derive(Clone, Debug)]
 pub struct SqliteOptions {
-    /// May it be changed?
+    /// Whether it may be changed.
     pub access: Access,
-    /// Tells the time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Knows which processes live.
+    /// Checks which processes are alive.
     pub processes: Arc<dyn Processes>,
 }
 
@@ -76,22 +76,21 @@ impl Default for SqliteOptions {
     }
 }
 
-/// Sessions in a SQLite file, which docs/format.md describes, or in memory.
+/// Sessions in a SQLite file, whose format docs/format.md describes, or in memory.
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
     options: SqliteOptions,
     /// Absent if the store is open for reading only.
     writer: Option<GroupCommit>,
-    /// Who copies the log into the file while large writes go on; nobody, before the first.
+    /// Copies the log during large writes; absent before the first one.
     checkpointer: Mutex<Option<Checkpointer>>,
     readers: Readers,
     commits: Arc<Commits>,
 }
 
 impl SqliteStore {
-    /// Opens the store in a folder, usually `<workspace>/.stepwell`, and makes it if
-    /// there is none.
+    /// Opens the store in a folder, usually `<workspace>/.stepwell`, and creates it if needed.
     pub fn open(folder: &Path) -> Result<Self> {
         Self::open_with(folder, SqliteOptions::default())
     }
@@ -101,7 +100,7 @@ impl SqliteStore {
         if options.access == Access::Read {
             let path = file::resolve(&folder.join(file::FILE_NAME));
             let store = Self::new(path, options, None, Readers::apart());
-            // A store that cannot be read is refused now, not at the first question.
+            // An unreadable store is refused now, not at the first query.
             let conn = store.readers.connect(&store)?;
             store.readers.give_back(conn);
             return Ok(store);
@@ -112,12 +111,12 @@ impl SqliteStore {
         Ok(Self::new(path, options, Some(conn), Readers::apart()))
     }
 
-    /// An empty store in memory, which is gone with the process; everything else is as on disk.
+    /// An empty store in memory, which ends with the process. Otherwise it behaves as on disk.
     pub fn in_memory() -> Result<Self> {
         Self::in_memory_with(SqliteOptions::default())
     }
 
-    /// The same, with a clock and a view of processes of the caller's.
+    /// An empty store in memory, with the caller's clock and processes.
     pub fn in_memory_with(options: SqliteOptions) -> Result<Self> {
         let conn = file::open_in_memory()?;
         functions::add_functions(&conn, &options)
@@ -149,17 +148,17 @@ impl SqliteStore {
         &self.path
     }
 
-    /// Removes blobs that were stored for an event that never came.
+    /// Removes blobs whose event was never written.
     pub fn sweep_blobs(&self) -> Result<usize> {
         self.writer()?.submit(|rows, _| blob::sweep(rows))
     }
 
-    /// Copies the log into the file and empties it, unless someone is reading. A store in memory
-    /// has no log.
+    /// Copies the log into the file and empties it, unless a connection is reading. A store in
+    /// memory has no log.
     pub fn checkpoint(&self) {
         if let (Some(writer), Readers::Apart(_)) = (&self.writer, &self.readers) {
             writer.between(|conn| {
-                // A checkpoint that someone is in the way of is done by the next one.
+                // If a reader is in the way, the next checkpoint does it.
                 let quiet = conn.busy_timeout(Duration::ZERO);
                 let _ = file::empty_log(conn);
                 let _ = quiet.and_then(|()| file::set_busy_handler(conn));
@@ -167,14 +166,14 @@ impl SqliteStore {
         }
     }
 
-    /// Has the log copied into the file while the next large write is done.
+    /// Copies the log into the file in the background, during the next large write.
     fn copy_behind(&self) {
         if matches!(self.readers, Readers::OfWriter) {
             return;
         }
         let mut copier = self.checkpointer.lock();
         if copier.is_none() {
-            // Without one, the log is copied by who writes next, as ever.
+            // Without the thread, the next writer copies the log.
             *copier = Checkpointer::begin(&self.path).ok();
         }
         if let Some(copier) = &*copier {
@@ -186,12 +185,12 @@ impl SqliteStore {
         TxnContext { now: self.options.clock.now(), processes: &*self.options.processes }
     }
 
-    /// What writes; an error, if the store is open for reading only.
+    /// The writer; an error if the store is open for reading only.
     fn writer(&self) -> Result<&GroupCommit> {
         self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })
     }
 
-    /// Reads within one transaction, so that all of it is of one moment.
+    /// Reads within one transaction, so that everything is of one moment.
     fn read<T>(
         &self,
         work: impl FnOnce(&SqliteRows<'_>, TxnContext<'_>) -> Result<T>,
@@ -204,8 +203,8 @@ impl SqliteStore {
         })
     }
 
-    /// Does a session that shares no events end with this value of its chain? One statement needs
-    /// no transaction around it.
+    /// Is this the chain's value at the end of a session without shared events? One statement needs
+    /// no transaction.
     fn ends_with(&self, id: &SessionId, chain: &Digest) -> Result<bool> {
         let sql = "SELECT 1 FROM sessions WHERE id = ?1 AND chain = ?2 AND base_key IS NULL";
         let asked = rusqlite::params![id.as_str(), chain.as_bytes().as_slice()];
@@ -215,10 +214,10 @@ impl SqliteStore {
         })
     }
 
-    /// Remembers damage that was found, so that lists show it.
+    /// Stores damage that was found, so that lists show it.
     fn mark(&self, id: &SessionId, damage: &Damage) {
         let (id, damage) = (id.clone(), damage.clone());
-        // A store that cannot be written still gives its answer.
+        // If the store cannot be written, the caller still gets its answer.
         let Ok(writer) = self.writer() else { return };
         let _ = writer.submit(move |rows, _| {
             let Some(mut row) = rows.session(&id)? else {
@@ -330,7 +329,7 @@ impl Store for SqliteStore {
             Ok(()) => self.read(|rows, _| {
                 Ok(Found { hits: search::find(rows, search, redactor)?, unseen: 0 })
             }),
-            // What cannot be indexed now is not found, and the answer says so.
+            // Events that cannot be indexed now are not found, and the answer says so.
             Err(Error::Full { .. } | Error::Busy { .. } | Error::Broken { .. }) => only(),
             Err(error) => Err(error),
         }

@@ -1,4 +1,4 @@
-//! The connections that read.
+//! Connections for reading.
 
 use parking_lot::Mutex;
 use rusqlite::Connection;
@@ -11,13 +11,13 @@ use crate::error::Result;
 /// Which connections read.
 #[derive(Debug)]
 pub(super) enum Readers {
-    /// Connections of their own; these are not in use right now.
+    /// Separate connections; these are idle.
     Apart(Mutex<Vec<Connection>>),
-    /// The one that writes: a store in memory has no other.
+    /// The writer's connection, because a store in memory has only one.
     OfWriter,
 }
 
-/// How many connections that are not in use are kept open.
+/// The most idle connections kept open.
 const MAX_IDLE: usize = 8;
 
 impl Readers {
@@ -41,7 +41,7 @@ impl Readers {
         }
     }
 
-    /// A connection of the caller's own, unless there is but one.
+    /// A connection for the caller alone; `None` if there is only the writer's.
     pub(super) fn connect(&self, store: &SqliteStore) -> Result<Option<Connection>> {
         let Self::Apart(idle) = self else { return Ok(None) };
         if let Some(conn) = idle.lock().pop() {

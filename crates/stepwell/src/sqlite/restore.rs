@@ -1,4 +1,4 @@
-//! The way back from a backup.
+//! Restoring a store from a backup.
 
 use std::fs;
 use std::io::Read as _;
@@ -9,17 +9,17 @@ use super::{Access, SqliteOptions, SqliteStore, feed};
 use crate::error::{Error, Result};
 use crate::model::Time;
 
-/// What a store is called that is on its way to take another one's place.
+/// The name of a store that is about to replace another.
 const DRAFT: &str = "stepwell.db.restoring";
 
 impl SqliteStore {
-    /// Makes a store in a folder from a file that [`backup`](crate::store::Maintain::backup) wrote. The backup is
-    /// looked over first and stays as it is. A store that is there is not replaced:
-    /// [`restore_over`](Self::restore_over) does that.
+    /// Creates a store in a folder from a file that [`backup`](crate::store::Maintain::backup)
+    /// wrote. The backup is checked first and not changed. An existing store is not replaced: use
+    /// [`restore_over`](Self::restore_over).
     pub fn restore_from(backup: &Path, folder: &Path) -> Result<()> {
         let path = folder.join(FILE_NAME);
         if path.exists() {
-            let doing = "restoring a backup: there is a store already";
+            let doing = "restoring a backup: a store already exists";
             let source = std::io::ErrorKind::AlreadyExists.into();
             return Err(io_error(&path, doing, source));
         }
@@ -27,11 +27,12 @@ impl SqliteStore {
         begin_anew(folder)
     }
 
-    /// The same in place of the store that is there. That one gets another name beside it, which is
-    /// the answer. Whenever this is cut off, one of the two is there. Nobody may have it open.
+    /// Like [`restore_from`](Self::restore_from), but replaces the existing store, which gets
+    /// another name beside it. Returns that name. If this is interrupted at any moment, one of the
+    /// two stores is in place. No process may have the store open.
     pub fn restore_over(backup: &Path, folder: &Path, now: Time) -> Result<PathBuf> {
         let (path, draft) = (folder.join(FILE_NAME), folder.join(DRAFT));
-        // What one that was killed left.
+        // A killed restore may have left one.
         let _ = fs::remove_file(&draft);
         copy_backup(backup, &draft)?;
         let fault = |source| io_error(&path, "replacing the store", source);
@@ -43,7 +44,7 @@ impl SqliteStore {
         let aside = replaced.inspect_err(|_| drop(fs::remove_file(&draft)))?;
         remove_logs(&path);
         if let Err(error) = begin_anew(folder) {
-            // The user keeps what they had.
+            // The user keeps the old store.
             remove_logs(&path);
             fs::rename(&aside, &path).map_err(fault)?;
             return Err(error);
@@ -52,15 +53,15 @@ impl SqliteStore {
     }
 }
 
-/// Copies a backup, if it is a sound one, to where nothing is yet.
+/// Copies an undamaged backup to a new file.
 fn copy_backup(backup: &Path, to: &Path) -> Result<()> {
     refuse_other_files(backup)?;
-    // Dropped after the connection, however this ends.
+    // Dropped after the connection, on every path.
     let _beside = Beside::of(backup);
     let conn = file::open_reader(backup)?;
     let damage = conn
         .query_row("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))
-        .map_err(|error| file::sqlite_error(backup, "looking the backup over", &error))?;
+        .map_err(|error| file::sqlite_error(backup, "checking the backup", &error))?;
     if damage != "ok" {
         return Err(Error::DamagedStore { path: backup.to_owned(), what: damage });
     }
@@ -70,19 +71,19 @@ fn copy_backup(backup: &Path, to: &Path) -> Result<()> {
     file::copy(&conn, backup, to)
 }
 
-/// What an older version wrote is upgraded now, not at a user's first step.
+/// Opens the store, so that an older version is upgraded now, and invalidates all cursors.
 fn begin_anew(folder: &Path) -> Result<()> {
     let store = SqliteStore::open_with(folder, SqliteOptions::default())?;
     store.writer()?.submit(|rows, _| feed::begin_anew(rows))
 }
 
-/// Has all that a store's log holds in its file, or fails if somebody uses it.
+/// Copies a store's whole log into its file, or fails if a process uses the store.
 fn empty_log(folder: &Path) -> Result<()> {
     let path = folder.join(FILE_NAME);
     let options = SqliteOptions { access: Access::Write, ..SqliteOptions::default() };
     match SqliteStore::open_with(folder, options) {
         Err(error @ (Error::Busy { .. } | Error::Denied { .. })) => return Err(error),
-        // One that cannot be opened is moved as it is.
+        // A store that cannot be opened is moved as it is.
         opened => drop(opened),
     }
     let log = beside(&path, "-wal");
@@ -92,7 +93,7 @@ fn empty_log(folder: &Path) -> Result<()> {
     }
 }
 
-/// Removes the logs of a store that is no longer there; they are empty, and made anew with the next.
+/// Removes the empty logs of a replaced store.
 fn remove_logs(path: &Path) {
     for left in ["-wal", "-shm"] {
         let _ = fs::remove_file(beside(path, left));
@@ -105,7 +106,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
     name.into()
 }
 
-/// Gives a store a second name beside it, which no file has yet: of two in one second, each stays.
+/// Gives a store a second, unused name beside it. Two in one second get different names.
 fn link_aside(path: &Path, now: Time) -> std::io::Result<PathBuf> {
     let name = format!("{FILE_NAME}.before-{}", now.compact());
     for n in 1.. {
@@ -118,10 +119,10 @@ fn link_aside(path: &Path, now: Time) -> std::io::Result<PathBuf> {
     Err(std::io::ErrorKind::AlreadyExists.into())
 }
 
-/// How a database begins.
+/// The first bytes of a database.
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// Refuses what never was a database: there is nothing to repair.
+/// Refuses a file that was never a database, and so cannot be repaired.
 fn refuse_other_files(backup: &Path) -> Result<()> {
     let mut front = [0; MAGIC.len()];
     let read = fs::File::open(backup).and_then(|mut file| file.read_exact(&mut front));
@@ -131,17 +132,17 @@ fn refuse_other_files(backup: &Path) -> Result<()> {
             Err(io_error(backup, "reading the backup", source))
         }
         _ => {
-            let what = "it is no database, so no backup either".to_owned();
+            let what = "it is not a database, so it is not a backup".to_owned();
             Err(Error::NotAStore { path: backup.to_owned(), what })
         }
     }
 }
 
-/// The files beside a backup that reading it makes, and that go when it was read.
+/// Files beside a backup that reading it creates, removed when dropped.
 struct Beside(Vec<PathBuf>);
 
 impl Beside {
-    /// Those that are not there yet.
+    /// Those that do not exist yet.
     fn of(backup: &Path) -> Self {
         let named = ["-wal", "-shm"].map(|left| beside(backup, left));
         Self(named.into_iter().filter(|path| !path.exists()).collect())

@@ -1,5 +1,5 @@
-//! The session rows that this process wrote last, so that an append need not read
-//! back what the one before it wrote.
+//! The session rows that this process wrote last, so that an append need not read what the previous
+//! one wrote.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -9,11 +9,11 @@ use rusqlite::Connection;
 use crate::model::SessionId;
 use crate::store::rows::SessionRow;
 
-/// How many rows are kept: more than a process has runners, few enough to forget.
+/// The most rows: more than a process has runners, few enough to drop all at once.
 const LIMIT: usize = 64;
 
-/// Rows as they are in the file. Whoever writes to a session or a lease in another
-/// way has them forgotten, and so does any other connection's commit.
+/// Rows as they are in the file. A write to a session or lease outside this cache empties it, and
+/// so does another connection's commit.
 #[derive(Debug, Default)]
 pub(super) struct RowCache {
     rows: RefCell<HashMap<SessionId, SessionRow>>,
@@ -22,8 +22,8 @@ pub(super) struct RowCache {
 }
 
 impl RowCache {
-    /// Forgets everything if another connection has written since. Called within a
-    /// transaction that keeps others from writing.
+    /// Empties the cache if another connection has written since. Must be called inside a
+    /// transaction that excludes other writers.
     pub(super) fn begin(&mut self, conn: &Connection) {
         let read = conn
             .prepare_cached("PRAGMA data_version")
@@ -38,17 +38,17 @@ impl RowCache {
         }
     }
 
-    /// Forgets everything.
+    /// Empties the cache.
     pub(super) fn forget(&self) {
         self.rows.borrow_mut().clear();
     }
 
-    /// The session's row, which is the caller's to change and to [keep](Self::keep).
+    /// Removes the session's row for the caller, who may change it and [keep](Self::keep) it.
     pub(super) fn take(&self, id: &SessionId) -> Option<SessionRow> {
         self.rows.borrow_mut().remove(id)
     }
 
-    /// Keeps a row that was just written.
+    /// Adds a row that was just written.
     pub(super) fn keep(&self, row: &SessionRow) {
         let mut rows = self.rows.borrow_mut();
         if rows.len() >= LIMIT {

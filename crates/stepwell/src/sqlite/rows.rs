@@ -1,4 +1,4 @@
-//! Rows in SQLite.
+//! [`Rows`] over SQLite.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -21,16 +21,16 @@ use crate::store::query::RecordQuery;
 use crate::store::rows::{Base, Key, LeaseRow, Rows, SessionRow, Stretch, head_sum, stand_in};
 use crate::store::{Damage, Facts, Order};
 
-/// The columns that make up a [`SessionRow`], in the order [`read_session`] expects.
+/// The columns of a [`SessionRow`], in the order that [`read_session`] expects.
 pub(super) const SESSION_COLUMNS: &str = "s.key, s.id, s.head, s.chain, s.sum, s.base_key, \
      s.base_at, s.trashed, s.damage_at, s.damage, s.bytes, s.created, s.updated, s.seq, s.lane, \
      l.epoch, l.holder, l.expires";
 
-/// Where they come from.
+/// The tables of these columns.
 pub(super) const SESSION_TABLES: &str = "sessions s LEFT JOIN leases l ON l.session = s.key";
 
 impl SqliteRows<'_> {
-    /// Notes damage without touching the head, which may be what is damaged.
+    /// Stores damage without writing the head, which may be the damaged part.
     pub(super) fn mark_damaged(&self, row: &SessionRow) -> Result<()> {
         let (seq, what) = row.damage.as_ref().map(|d| (d.seq.get(), &d.what)).unzip();
         let sql = format!(
@@ -41,8 +41,8 @@ impl SqliteRows<'_> {
     }
 }
 
-/// Reads a session's row. A head that cannot be read is answered by a stand-in and
-/// the damage, so that one broken row hides neither itself nor others.
+/// Reads a session's row. For an unreadable head it returns a placeholder with the damage, so that
+/// one broken row hides neither itself nor others.
 pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionRow> {
     let id: String = row.get(1)?;
     let text = row.get_ref(2)?.as_bytes_or_null()?.unwrap_or_default();
@@ -74,8 +74,8 @@ pub(super) fn read_session(row: &rusqlite::Row<'_>) -> rusqlite::Result<SessionR
     Ok(SessionRow { key, head, chain, base, trashed_at, damage, bytes, lane, lease })
 }
 
-/// Reads an event's row. A column that cannot be read makes a row that fails its
-/// check, so that the damage is told at its seq.
+/// Reads an event's row. An unreadable column gives a row that fails its check, so that the damage
+/// is reported at its seq.
 fn read_event<'a>(row: &'a rusqlite::Row<'_>) -> rusqlite::Result<Row<'a>> {
     let seq = seq_of(row.get(0)?);
     Ok(read_event_columns(seq, row).unwrap_or_else(|_| Row {
@@ -117,7 +117,7 @@ fn read_event_columns<'a>(seq: Seq, row: &'a rusqlite::Row<'_>) -> rusqlite::Res
     })
 }
 
-/// A digest; a column that holds none is damage.
+/// A digest. A column without one is damage.
 fn digest_column(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Digest> {
     let column = row.get_ref(at)?;
     Digest::from_slice(column.as_blob()?).ok_or_else(|| {
@@ -125,12 +125,12 @@ fn digest_column(row: &rusqlite::Row<'_>, at: usize) -> rusqlite::Result<Digest>
     })
 }
 
-/// The most events of a stretch that is read without an index.
+/// The longest stretch that is read without an index.
 const SHORT_STRETCH: u64 = 256;
 
 const EVENT_COLUMNS: &str = "pos, at, kind, version, chain, id, spilled, erased, body, key";
 
-/// The update that nearly every append makes.
+/// The update for nearly every append.
 static HOT_UPDATE: LazyLock<String> = LazyLock::new(|| {
     format!(
         "UPDATE sessions SET head = ?2, chain = ?3, sum = ?4, seq = ?5, bytes = ?6, \
@@ -141,7 +141,8 @@ static HOT_UPDATE: LazyLock<String> = LazyLock::new(|| {
     )
 });
 
-/// Each has a change of its own: the next one, and as many more as its key is past the first.
+/// Each session gets a distinct change number: the next one, plus the distance of its key from the
+/// first.
 static SET_TRASHED: LazyLock<String> = LazyLock::new(|| {
     format!(
         "UPDATE sessions SET trashed = ?2, change = {NEXT_CHANGE} + key - ?3 \
@@ -156,7 +157,7 @@ fn session_where(condition: &str) -> String {
     format!("SELECT {SESSION_COLUMNS} FROM {SESSION_TABLES} WHERE {condition}")
 }
 
-/// A cost as a column that sorts. Past nine million dollars they sort as equal.
+/// A cost as a sortable column. Costs above nine million dollars sort as equal.
 fn cost_column(cost: Money) -> i64 {
     i64::try_from(cost.as_picos()).unwrap_or(i64::MAX)
 }
@@ -223,7 +224,7 @@ impl Rows for SqliteRows<'_> {
         let head = json(&row.head);
         let sum = head_sum(head.as_bytes(), &row.chain);
         let lane = row.lane.as_ref().map(json);
-        // Most appends change no indexed column but `updated` and `change`. Naming the others
+        // Most appends change no indexed column but `updated` and `change`. Setting the others
         // would make SQLite rewrite their indexes, a page each.
         let hot = self.run_keeping(
             HOT_UPDATE.as_str(),
@@ -299,8 +300,8 @@ impl Rows for SqliteRows<'_> {
 
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()> {
         let holder = lease.held.as_ref().map(|(holder, _)| json(holder));
-        // Whoever follows the store learns of another holder, or of one that came back after its
-        // lease had run out, and not of every renewal.
+        // Followers learn of a new holder, or of one that returned after its lease expired, but not
+        // of every renewal.
         self.run(
             &format!(
                 "UPDATE sessions SET change = {NEXT_CHANGE} WHERE key = ?1 AND NOT EXISTS \
@@ -329,7 +330,7 @@ impl Rows for SqliteRows<'_> {
         let read = |(lane, state): (String, String)| -> Option<(Lane, LaneState)> {
             Some((lane.parse().ok()?, serde_json::from_str(&state).ok()?))
         };
-        // A lane that cannot be read is left out, which verification notices.
+        // An unreadable lane is left out; verification notices.
         Ok(found.into_iter().filter_map(read).collect())
     }
 
@@ -392,8 +393,8 @@ impl Rows for SqliteRows<'_> {
         self.one(&sql, params![key, id.as_bytes().as_slice()], own_event)
     }
 
-    /// Ids that were given in order lie beside each other: one look at where they would be
-    /// is enough for all of them.
+    /// Ids that were given in ascending order are adjacent in the index, so one lookup of their
+    /// range suffices.
     fn has_any_id(&self, key: Key, ids: &[EventId]) -> Result<bool> {
         let (Some(first), Some(last)) = (ids.iter().min(), ids.iter().max()) else {
             return Ok(false);
@@ -427,7 +428,8 @@ impl Rows for SqliteRows<'_> {
 
     fn keyed_events(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>> {
         let key = if facts.key.is_some() { "key = ?5" } else { "?5 IS NULL" };
-        // The index has all events of a kind by their keys: the end of a log is read where it is.
+        // The index sorts all events of a kind by key. A short range at the log's end is cheaper to
+        // scan.
         let is_end = facts.key.is_none() && facts.from > Seq::FIRST && {
             stretch.to.get().saturating_sub(stretch.from.get()) < SHORT_STRETCH
         };
@@ -481,7 +483,7 @@ impl Rows for SqliteRows<'_> {
             "SELECT state FROM snapshots WHERE pos BETWEEN ?1 AND ?2 ORDER BY pos DESC LIMIT 1";
         let state: Option<String> =
             self.one(sql, [pos(key, Seq::ZERO), pos(key, at)], |row| row.get(0))?;
-        // One that cannot be read is passed over: the fold begins earlier.
+        // An unreadable snapshot is skipped: the fold then starts earlier.
         Ok(state.and_then(|state| serde_json::from_str(&state).ok()))
     }
 
@@ -500,7 +502,7 @@ impl Rows for SqliteRows<'_> {
     }
 
     fn subagents(&self, id: &SessionId) -> Result<Vec<Key>> {
-        // Most have none, which costs a part of the walk to know.
+        // Most sessions have none, and this check is cheaper than the recursion.
         let any = "SELECT 1 FROM sessions WHERE parent = ?1 AND subagent = 1 LIMIT 1";
         if self.one(any, [id.as_str()], |_| Ok(()))?.is_none() {
             return Ok(Vec::new());
@@ -590,7 +592,7 @@ impl Rows for SqliteRows<'_> {
     }
 }
 
-/// Records of a stretch, by the index of keys.
+/// The query for records of a stretch, by the index of keys.
 pub(super) fn records_sql(order: Order) -> String {
     let direction = if order == Order::Oldest { "ASC" } else { "DESC" };
     format!(
@@ -609,8 +611,8 @@ fn read_lease(row: &rusqlite::Row<'_>) -> rusqlite::Result<Option<LeaseRow>> {
     Ok(Some(LeaseRow { epoch: Epoch::new(epoch), held, login: None }))
 }
 
-/// Bodies are JSON, written as text so that any SQLite tool shows them. They come from
-/// `serde_json`, which writes UTF-8.
+/// Bodies are JSON, stored as text so that any SQLite tool shows them. `serde_json` writes valid
+/// UTF-8.
 fn body_text<'a>(row: &'a Row<'_>) -> ToSqlOutput<'a> {
     ToSqlOutput::Borrowed(ValueRef::Text(&row.body))
 }

@@ -2,19 +2,19 @@
 
 use rusqlite::Connection;
 
-/// Marks the file as ours, in SQLite's header: "stpw".
+/// Marks the file as Stepwell's in SQLite's header: "stpw".
 pub(super) const APPLICATION_ID: i32 = 0x7374_7077;
 
 /// The schema's version. A change adds a step to [`MIGRATIONS`], and a golden file.
 pub(super) const VERSION: u32 = 1 + MIGRATIONS.len() as u32;
 
-/// Brings a store from version `i + 1` to `i + 2`, inside one transaction.
+/// A migration from version `i + 1` to `i + 2`, inside one transaction.
 pub(super) type Migration = fn(&Connection) -> rusqlite::Result<()>;
 
-/// Every step from version 1 on.
+/// Every migration from version 1 on.
 pub(super) const MIGRATIONS: &[Migration] = &[];
 
-/// All that a store of any version holds. What SQLite makes by itself has a name of its own.
+/// All objects of a store's schema. SQLite's own have a reserved prefix.
 pub(super) const OBJECTS: &[(&str, &str)] = &[
     ("index", "events_facts"),
     ("index", "events_id"),
@@ -47,26 +47,26 @@ pub(super) const OBJECTS: &[(&str, &str)] = &[
     ("table", "words_idx"),
 ];
 
-/// Is it something that Stepwell, or SQLite for Stepwell, made?
+/// Did Stepwell, or SQLite for Stepwell, create this object?
 pub(super) fn is_ours(kind: &str, name: &str) -> bool {
-    // SQLite lets nobody else use names that begin so. A trigger or a view it never makes.
+    // SQLite reserves this prefix. It never creates triggers or views.
     let is_sqlites = name.starts_with("sqlite_") && matches!(kind, "table" | "index");
     is_sqlites || OBJECTS.contains(&(kind, name))
 }
 
-/// The number of the next change, for a statement within a writer's transaction.
+/// The number of the next change, for a statement in a write transaction.
 pub(super) const NEXT_CHANGE: &str = "(SELECT coalesce(max(change), 0) + 1 FROM (\
      SELECT max(change) AS change FROM sessions UNION ALL SELECT max(change) FROM removed))";
 
-/// Bytes in a page. The larger it is, the dearer is an append to any but the newest
-/// session: its row goes between others, and SQLite rewrites up to four pages to make
-/// room. The smaller it is, the dearer is reading a long conversation. The figures are in
-/// bench/README.md. A store keeps the size that it was made with.
+/// Bytes in a page. Larger pages make appends to any but the newest session more expensive: the row
+/// goes between others, and SQLite rewrites up to four pages to make room. Smaller pages make
+/// reading a long conversation more expensive. The figures are in bench/README.md. A store keeps
+/// the size it was created with.
 pub(super) const PAGE_SIZE: u32 = 2048;
 
-/// The tables of version 1. `events.pos` is the session's key in the upper and the
-/// seq in the lower 32 bits: a session's events lie together, in order, in one
-/// b-tree, and an append touches one leaf of it.
+/// The tables of version 1. `events.pos` has the session's number in the upper and the seq in the
+/// lower 32 bits. So a session's events are adjacent, in order, in one b-tree, and an append
+/// touches one leaf.
 pub(super) const TABLES: &str = "
 CREATE TABLE sessions (
     key        INTEGER PRIMARY KEY,

@@ -1,8 +1,7 @@
-//! The search index: behind the log, never in an append's way.
+//! The search index. It lags behind the log, so appends do not pay for it.
 //!
-//! Each session notes how far it is indexed. A catch-up takes what is missing, in
-//! order of time, and moves those marks in the same transaction as the words, so a
-//! crash leaves both or neither.
+//! Each session records how far it is indexed. A catch-up indexes missing events in order of time,
+//! and updates those marks in the same transaction, so a crash leaves both or neither.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -21,12 +20,12 @@ use crate::store::read;
 use crate::store::rows::Key;
 use crate::store::search::{Question, SEARCHABLE_KINDS, Shown, searchable, words};
 
-/// How much one transaction indexes: enough to make its commit cheap, little enough
-/// that an append that waits for it hardly notices.
+/// The size of one indexing transaction: large enough to make its commit cheap, small enough that a
+/// waiting append hardly notices.
 const CHUNK_EVENTS: usize = 500;
 const CHUNK_BYTES: u64 = 256 << 10;
 
-/// Ranking looks at this many of the newest hits.
+/// How many of the newest hits are ranked.
 const RANKED: usize = 10_000;
 
 /// An event that is not indexed yet.
@@ -34,7 +33,7 @@ const RANKED: usize = 10_000;
 pub(super) struct Pending {
     at: Time,
     pos: i64,
-    /// The event of its session that must have been indexed before it.
+    /// The event of its session that must be indexed before it.
     after: Seq,
     /// Bytes to read for it.
     bytes: u64,
@@ -55,12 +54,12 @@ pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
         let events = rows.all(sql, range, |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
         let events: Vec<(i64, i64, u64)> = match events {
             Ok(events) => events,
-            // One that cannot be read does not keep the others from being found.
+            // An unreadable session does not keep the others from being indexed.
             Err(Error::DamagedStore { .. }) => continue,
             Err(error) => return Err(error),
         };
-        // An event is not taken for older than one before it, so that cutting the
-        // sorted list anywhere leaves each session indexed up to one seq.
+        // No event counts as older than the one before it. So the sorted list can be cut anywhere,
+        // and each session is then indexed up to one seq.
         let (mut latest, mut after) = (Time::from_micros(i64::MIN), Seq::new(indexed));
         found.extend(events.into_iter().map(|(at, pos, bytes)| {
             latest = latest.max(Time::from_micros(at));
@@ -71,7 +70,7 @@ pub(super) fn pending(rows: &SqliteRows<'_>) -> Result<Vec<Pending>> {
     Ok(found)
 }
 
-/// Cuts what is pending into what one transaction takes.
+/// Splits pending events into chunks for one transaction each.
 pub(super) fn chunks(pending: Vec<Pending>) -> Vec<Vec<Pending>> {
     let mut chunks: Vec<Vec<Pending>> = Vec::new();
     let mut bytes = 0;
@@ -88,15 +87,14 @@ pub(super) fn chunks(pending: Vec<Pending>) -> Vec<Vec<Pending>> {
     chunks
 }
 
-/// Rewrites the index without what was taken out of it, which until then only a mark
-/// hides.
+/// Rewrites the index without deleted words, which only a mark hides until then.
 pub(super) fn compact(rows: &SqliteRows<'_>) -> Result<()> {
     rows.run("INSERT INTO words (words) VALUES ('optimize')", [])?;
     Ok(())
 }
 
-/// Indexes events that were found [`pending`], as far as they still are: another
-/// process may have been at it, or have taken a session out to be read in again.
+/// Indexes [`pending`] events, if they still are: another process may have indexed them, or reset a
+/// session.
 pub(super) fn index(rows: &SqliteRows<'_>, chunk: &[Pending]) -> Result<()> {
     let mut marks: BTreeMap<Key, Seq> = BTreeMap::new();
     let mut last_doc = 0;
@@ -124,14 +122,14 @@ pub(super) fn index(rows: &SqliteRows<'_>, chunk: &[Pending]) -> Result<()> {
     Ok(())
 }
 
-/// Adds one event's words. Returns the last document's number.
+/// Adds one event's words. Returns the number of the last document.
 fn add(rows: &SqliteRows<'_>, at: Time, pos: i64, last_doc: i64) -> Result<i64> {
     let row = match read::own_row(rows, pos >> 32, seq_of(pos)) {
         Err(Error::DamagedStore { .. }) => None,
         row => row?,
     };
     let known = |row: &Row<'_>| SEARCHABLE_KINDS.iter().any(|kind| kind.as_str() == row.kind);
-    // What is damaged says nothing; verification is where it is reported.
+    // A damaged event has no words; verification reports it.
     let Some(row) = row.filter(known) else { return Ok(last_doc) };
     let Ok(event) = row.open(&mut |digest| blob::get(rows, digest)) else { return Ok(last_doc) };
     let Some(text) = searchable(&event.event) else { return Ok(last_doc) };
@@ -148,8 +146,8 @@ fn add(rows: &SqliteRows<'_>, at: Time, pos: i64, last_doc: i64) -> Result<i64> 
     Ok(doc)
 }
 
-/// A document's number grows with its time, so that the newest hits come first
-/// without sorting: microseconds above, a counter for equal ones below.
+/// The next free document number at a time. Numbers grow with time, so that the newest hits come
+/// first without sorting: microseconds in the upper bits, a counter in the lower ones.
 fn free_doc(rows: &SqliteRows<'_>, at: Time, last: i64) -> Result<i64> {
     const COUNTER_BITS: u32 = 11;
     const SECOND: i64 = 1_000_000 << COUNTER_BITS;
@@ -160,8 +158,7 @@ fn free_doc(rows: &SqliteRows<'_>, at: Time, last: i64) -> Result<i64> {
         let free = newest.flatten().map_or(from, |doc| doc + 1);
         Ok(Some(free).filter(|free| *free <= to))
     };
-    // Imported events may share one second's time by the thousand; they then run on
-    // into the next one's numbers.
+    // Thousands of imported events may share one second. They then use the numbers of the next one.
     let next = if last >= first && last - first < 60 * SECOND { last + 1 } else { first };
     let of_this_moment = first | ((1 << COUNTER_BITS) - 1);
     if next <= of_this_moment
@@ -173,7 +170,7 @@ fn free_doc(rows: &SqliteRows<'_>, at: Time, last: i64) -> Result<i64> {
     Ok(free.unwrap_or(next))
 }
 
-/// Takes the events of a range out of the index.
+/// Removes a range of events from the index.
 pub(super) fn forget(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<()> {
     let sql = "DELETE FROM words WHERE rowid IN (SELECT doc FROM docs WHERE pos BETWEEN ?1 AND ?2)";
     rows.run(sql, [from, to])?;
@@ -181,7 +178,7 @@ pub(super) fn forget(rows: &SqliteRows<'_>, from: i64, to: i64) -> Result<()> {
     Ok(())
 }
 
-/// Takes a session's events from `seq` on out of the index, to be read in again.
+/// Removes a session's events from `seq` on from the index, to be indexed again.
 pub(super) fn reindex_from(rows: &SqliteRows<'_>, key: Key, seq: Seq) -> Result<()> {
     forget(rows, pos(key, seq), pos(key, Seq::MAX))?;
     rows.run(
@@ -191,7 +188,7 @@ pub(super) fn reindex_from(rows: &SqliteRows<'_>, key: Key, seq: Seq) -> Result<
     Ok(())
 }
 
-/// Looks a question up in the index as it stands.
+/// Searches the index in its present state.
 pub(super) fn find(
     rows: &SqliteRows<'_>,
     search: &Search,
@@ -208,7 +205,7 @@ pub(super) fn find(
     })
 }
 
-/// The events that the index finds: their sessions, and where they are.
+/// The sessions and positions of the events that the index finds.
 fn places(
     rows: &SqliteRows<'_>,
     search: &Search,
@@ -217,7 +214,7 @@ fn places(
     let mut conditions = Conditions::of(&search.filter);
     let asked = conditions.bind(question.to_fts5());
     let limit = conditions.bind(i64::try_from(search.limit).unwrap_or(i64::MAX));
-    // CROSS JOIN keeps SQLite to this order: words first, newest first.
+    // CROSS JOIN fixes the order: words first, newest first.
     let (hits, order) = match search.rank {
         Rank::Newest => ("words", "w.rowid DESC".to_owned()),
         Rank::Relevance => ("hits", "w.rank, w.rowid DESC".to_owned()),
@@ -243,7 +240,7 @@ fn places(
     rows.all(&sql, params_from_iter(conditions.values()), |row| Ok((row.get(0)?, row.get(1)?)))
 }
 
-/// The hit at a place, unless it is damaged.
+/// The hit at a position; `None` if the event is damaged.
 fn hit(
     rows: &SqliteRows<'_>,
     (id, pos): (&str, i64),
@@ -258,7 +255,8 @@ fn hit(
     Ok(Some(Hit { session, seq, at: event.at, kind, role, source: None, snippet }))
 }
 
-/// A search by someone who may not write sees what is indexed, and how much is not.
+/// A search by a process that may not write: over what is indexed, with the number of events that
+/// are not.
 pub(super) fn find_only(
     rows: &SqliteRows<'_>,
     search: &Search,
@@ -269,7 +267,7 @@ pub(super) fn find_only(
     Ok(Found { hits: find(rows, search, redactor)?, unseen })
 }
 
-/// Empties the index, so that it is built anew.
+/// Empties the index, so that it is rebuilt.
 pub(super) fn reset(rows: &SqliteRows<'_>) -> Result<()> {
     rows.run("INSERT INTO words (words) VALUES ('delete-all')", [])?;
     rows.run("DELETE FROM docs", [])?;
@@ -277,7 +275,7 @@ pub(super) fn reset(rows: &SqliteRows<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Is the index itself sound?
+/// Checks the index for damage.
 pub(super) fn check(rows: &SqliteRows<'_>) -> Result<()> {
     match rows.run("INSERT INTO words (words) VALUES ('integrity-check')", []) {
         Err(Error::DamagedStore { .. } | Error::Database { .. }) => Err(Error::DamagedStore {

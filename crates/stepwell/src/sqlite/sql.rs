@@ -1,4 +1,4 @@
-//! Statements on one connection, and where an event lies in its table.
+//! Statements on one connection, and the positions of events.
 
 use std::cell::RefCell;
 use std::path::Path;
@@ -11,15 +11,15 @@ use crate::error::{Error, Result};
 use crate::model::{Seq, Time};
 use crate::store::rows::Key;
 
-/// The rows that one connection sees.
+/// One connection's rows.
 pub(super) struct SqliteRows<'a> {
     pub(super) conn: &'a Connection,
     pub(super) path: &'a Path,
-    /// When this transaction takes place.
+    /// The transaction's time.
     pub(super) now: Time,
-    /// The rows that were written last; a reader has none.
+    /// The rows that were written last; `None` for a reader.
     pub(super) recent: Option<&'a RowCache>,
-    /// The statement that inserts events: looked up once, however many they are.
+    /// The statement that inserts events, prepared once.
     insert: RefCell<Option<CachedStatement<'a>>>,
 }
 
@@ -46,7 +46,7 @@ impl<'a> SqliteRows<'a> {
         run().map_err(|error| sqlite_error(self.path, "writing", &error))
     }
 
-    /// Runs a statement that changes something.
+    /// Runs a statement that changes data, and empties the row cache.
     pub(super) fn run(&self, sql: &str, params: impl Params) -> Result<usize> {
         if let Some(recent) = self.recent {
             recent.forget();
@@ -54,8 +54,8 @@ impl<'a> SqliteRows<'a> {
         self.run_keeping(sql, params)
     }
 
-    /// Runs a statement that changes neither sessions nor leases, or whose caller
-    /// keeps the row that it changes.
+    /// Runs a statement without emptying the row cache: it changes neither sessions nor leases, or
+    /// its caller updates the cache.
     pub(super) fn run_keeping(&self, sql: &str, params: impl Params) -> Result<usize> {
         let run = || self.conn.prepare_cached(sql)?.execute(params);
         run().map_err(|error| sqlite_error(self.path, "writing", &error))
@@ -90,12 +90,12 @@ impl<'a> SqliteRows<'a> {
     }
 }
 
-/// Where an event lies: its session's key above its seq.
+/// An event's position: its session's number in the upper bits, its seq in the lower ones.
 pub(super) fn pos(key: Key, seq: Seq) -> i64 {
     key << 32 | i64::try_from(seq.get()).unwrap_or(0)
 }
 
-/// The seq in an event's place.
+/// The seq of a position.
 pub(super) fn seq_of(pos: i64) -> Seq {
     Seq::new((pos & 0xffff_ffff).unsigned_abs())
 }

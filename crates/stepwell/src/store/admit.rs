@@ -1,5 +1,5 @@
-//! Which events a session takes, given how it stands. Pure, but for a look at the
-//! few keyed events that a rare kind asks for.
+//! Which events a session accepts in its current state. Pure, but for reading the few keyed events
+//! that some rare kinds need.
 
 use super::rows::Facts;
 use crate::error::{Error, Result};
@@ -9,14 +9,13 @@ use crate::model::{
     PhaseSet, Recorded, Restored, Rewound, Role, Seq, Undone,
 };
 
-/// The most tags that a session can bear, so that its head stays small.
+/// The most tags of a session, so that its head stays small.
 const MAX_TAGS: usize = 64;
 
-/// The most bytes of metadata, and of a goal, for the same reason.
+/// The most bytes of metadata, and of a goal, so that the head stays small.
 const MAX_ATTRIBUTE_BYTES: usize = 64 << 10;
 
-/// The most bytes of the name under which an event is found again: as long as a path
-/// can be.
+/// The most bytes of an event's key: as long as a path can be.
 const MAX_KEY_BYTES: usize = 4 << 10;
 
 /// Reads a session's keyed events, in order.
@@ -25,14 +24,13 @@ pub(crate) type Past<'a> = dyn FnMut(Facts<'_>) -> Result<Vec<Recorded>> + 'a;
 /// Who appends an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Writer {
-    /// Whoever holds the session's lease.
+    /// The runner that holds the session's lease.
     Owner,
     /// Anyone.
     Anyone,
 }
 
-/// Checks that the session takes this event next, and completes it with what only
-/// the store can know.
+/// Checks that the session accepts this event next, and fills in what only the store can know.
 pub(crate) fn admit(
     event: Event,
     head: &Head,
@@ -52,8 +50,8 @@ pub(crate) fn admit(
     }
     match &event {
         Event::Created(_) => Err(refuse("the session has begun already".to_owned())),
-        // A scrub records its own. An imported log carries those of the session's life
-        // elsewhere: without them its replaced bodies would pass for the original ones.
+        // A scrub records its own event. An imported log brings the events of earlier scrubs:
+        // without them, replaced bodies would pass for the original ones.
         Event::Scrubbed(scrubbed) => {
             let earlier = Seq::FIRST..=head.seq;
             let erased = scrubbed.erased.iter().map(|Erased { seq, .. }| *seq);
@@ -62,7 +60,9 @@ pub(crate) fn admit(
             let stray = named.into_iter().find(|seq| !earlier.contains(seq));
             match stray {
                 None => Ok(event),
-                Some(seq) => Err(refuse(format!("{seq} is none of its events 1..{}", head.seq))),
+                Some(seq) => {
+                    Err(refuse(format!("it has no event {seq}; its events are 1..{}", head.seq)))
+                }
             }
         }
         Event::Phase(change) => {
@@ -88,7 +88,10 @@ pub(crate) fn admit(
                 || compacted.to > head.seq
             {
                 let (from, to) = (compacted.from, compacted.to);
-                return Err(refuse(format!("{from}..{to} is no range of its 1..{}", head.seq)));
+                return Err(refuse(format!(
+                    "{from}..{to} is not a range of its events 1..{}",
+                    head.seq
+                )));
             }
             Ok(event)
         }
@@ -99,12 +102,12 @@ pub(crate) fn admit(
         Event::Rewinding(crate::model::Rewinding::Begun { to, .. })
             if *to == Seq::ZERO || *to > head.seq =>
         {
-            Err(refuse(format!("{to} is none of its events 1..{}", head.seq)))
+            Err(refuse(format!("it has no event {to}; its events are 1..{}", head.seq)))
         }
         Event::Rewound(rewound) => {
             if rewound.to == Seq::ZERO || rewound.to > head.seq {
                 return Err(refuse(format!(
-                    "{} is none of its events 1..{}",
+                    "it has no event {}; its events are 1..{}",
                     rewound.to, head.seq
                 )));
             }
@@ -127,7 +130,7 @@ pub(crate) fn admit(
                 || (known && unknown.version <= Event::newest_version(&unknown.kind))
                 || unknown.kind.is_empty()
             {
-                return Err(refuse("it is neither of a newer kind nor well-formed".to_owned()));
+                return Err(refuse("it is not a well-formed event of a newer kind".to_owned()));
             }
             Ok(event)
         }
@@ -135,7 +138,7 @@ pub(crate) fn admit(
     }
 }
 
-/// The attributes at a point of the past that a move of the view brings back.
+/// The state at an earlier point, which a rewind or its undoing restores.
 fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Restored> {
     let kinds =
         [Kind::Phase, Kind::Edited, Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
@@ -144,7 +147,7 @@ fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Re
     let mut restored = Restored { phase: phases.map(PhaseSet::initial), ..Restored::default() };
     for fact in facts.iter().filter(|fact| timeline.contains(fact.seq)) {
         match &fact.event {
-            // A fork may go through other phases than the session it shares events with.
+            // A fork may have other phases than its parent.
             Event::Phase(change) if phases.is_some_and(|set| set.has(change.to)) => {
                 match (change.from, change.to) {
                     (crate::model::Phase::Plan, crate::model::Phase::Discuss) => {
@@ -166,24 +169,25 @@ fn restored(at: Seq, phases: Option<PhaseSet>, past: &mut Past<'_>) -> Result<Re
     Ok(restored)
 }
 
-/// A message may take in what was said to its lane, in order, each once; a fork, only what was
-/// said to itself.
+/// A message delivers queued messages of its lane in order, each once. A fork delivers only its
+/// own, not its parent's.
 fn check_taken(message: &Message, said: Seq, head: &Head, past: &mut Past<'_>) -> Check<()> {
     let own = match head.origin {
         Origin::Fork { at, .. } => at.next(),
         _ => Seq::FIRST,
     };
     if message.role != Role::User {
-        return Ok(Err("only a user's message takes in what was said".to_owned()));
+        return Ok(Err("only a user's message can deliver a queued message".to_owned()));
     }
     let facts = Facts { from: own.max(said), ..Facts::under(&[Kind::Said], message.lane.as_str()) };
     let there = past(facts)?.first().is_some_and(|fact| fact.seq == said);
-    Ok(if there { Ok(()) } else { Err(format!("nothing was said to its lane at {said}")) })
+    Ok(if there { Ok(()) } else { Err(format!("its lane has no queued message at {said}")) })
 }
 
 type Check<T> = Result<std::result::Result<T, String>>;
 
-/// What counts of a gate and its answers: found by its name, however many gates there were.
+/// The events of one gate on the live branch, found by its id, so that the number of gates does not
+/// matter.
 fn live_gate(id: &str, head: &Head, past: &mut Past<'_>) -> Result<Vec<Recorded>> {
     let facts = past(Facts::under(&[Kind::Gate, Kind::GateAnswered], id))?;
     if facts.is_empty() {
@@ -195,10 +199,10 @@ fn live_gate(id: &str, head: &Head, past: &mut Past<'_>) -> Result<Vec<Recorded>
 }
 
 fn check_gate(gate: &Gate, head: &Head, past: &mut Past<'_>) -> Check<()> {
-    // Whoever does not take its answer asks it again.
+    // A runner that does not accept a gate's answer asks it again.
     let last = live_gate(&gate.id, head, past)?.pop();
     let open = last.is_some_and(|fact| matches!(fact.event, Event::Gate(_)));
-    Ok(if open { Err(format!("gate {:?} was asked before", gate.id)) } else { Ok(()) })
+    Ok(if open { Err(format!("gate {:?} is already open", gate.id)) } else { Ok(()) })
 }
 
 fn check_answer(
@@ -210,7 +214,9 @@ fn check_answer(
     if let Some(seen) = answer.seen {
         let moves = past(Facts::of(&[Kind::Rewound, Kind::Undone]))?;
         if !Timeline::at(head.seq, moves.iter()).contains(seen) {
-            return Ok(Err(format!("event {seen}, at which it was given, was taken back since")));
+            return Ok(Err(format!(
+                "event {seen}, after which it was given, has been rewound since"
+            )));
         }
     }
     let last = live_gate(&answer.id, head, past)?.pop();
@@ -222,8 +228,8 @@ fn check_answer(
         Some(Event::Gate(gate)) => {
             let secret = gate.call.is_some_and(|call| call.holds_secret);
             match secret && writer == Writer::Anyone && answer.answer.allows() {
-                true => Err("the call holds a secret that is not kept: only where it runs can it \
-                             be allowed"
+                true => Err("the call holds a secret that is not stored, so only its runner can \
+                             allow it"
                     .to_owned()),
                 false => Ok(()),
             }
@@ -231,7 +237,7 @@ fn check_answer(
         Some(Event::GateAnswered(GateAnswered { who, .. })) => {
             Err(format!("gate {:?} was answered by {who}", answer.id))
         }
-        _ => Err(format!("there is no gate {:?}", answer.id)),
+        _ => Err(format!("unknown gate {:?}", answer.id)),
     })
 }
 
@@ -245,7 +251,7 @@ fn complete_undo(undone: &Undone, head: &Head, past: &mut Past<'_>) -> Check<Und
             if other == of)
     });
     if again {
-        return Ok(Err(format!("event {of} was taken back already")));
+        return Ok(Err(format!("event {of} was already undone")));
     }
     let target = facts.iter().find(|fact| fact.seq == *of).map(|fact| &fact.event);
     Ok(match (undone, target) {
@@ -259,7 +265,7 @@ fn complete_undo(undone: &Undone, head: &Head, past: &mut Past<'_>) -> Check<Und
             let (of, scope) = (*of, *scope);
             Ok(Undone::Rewind { of, scope, restored: restored(of.prev(), head.phases, past)? })
         }
-        _ => Err(format!("event {of} is no such compaction or rewind")),
+        _ => Err(format!("event {of} is not a compaction or rewind that can be undone")),
     })
 }
 
@@ -274,20 +280,20 @@ pub(crate) fn check_edit(edited: &Edited, head: &Head) -> std::result::Result<()
     if let Change::Set(label) = &edited.label {
         name("label", label)?;
         if label.starts_with('@') {
-            return Err("a label does not begin with @, as @last does".to_owned());
+            return Err("a label cannot start with @, because @last does".to_owned());
         }
     }
     edited.tag.iter().try_for_each(|tag| name("tag", tag))?;
     let kept = head.tags.union(&edited.tag).filter(|tag| !edited.untag.contains(*tag));
     if kept.count() > MAX_TAGS {
-        return Err(format!("a session bears at most {MAX_TAGS} tags"));
+        return Err(format!("a session has at most {MAX_TAGS} tags"));
     }
     if matches!(&edited.goal, Change::Set(goal) if goal.len() > MAX_ATTRIBUTE_BYTES) {
         return Err(format!("a goal has at most {MAX_ATTRIBUTE_BYTES} bytes"));
     }
     let mut named = edited.pin_messages.union(&edited.unpin_messages);
     if let Some(seq) = named.find(|seq| !(Seq::FIRST..=head.seq).contains(*seq)) {
-        return Err(format!("{seq} is none of its events 1..{}", head.seq));
+        return Err(format!("it has no event {seq}; its events are 1..{}", head.seq));
     }
     if !edited.metadata.is_empty() {
         let mut merged = head.metadata.clone();
@@ -307,5 +313,5 @@ fn choices(legal: &[crate::model::Phase]) -> String {
         return "this phase is final".to_owned();
     }
     let names: Vec<_> = legal.iter().map(|phase| phase.as_str()).collect();
-    format!("possible are {}", names.join(", "))
+    format!("expected one of: {}", names.join(", "))
 }

@@ -1,8 +1,8 @@
-//! What changed in a whole store since somebody last looked.
+//! The change feed: what changed in a whole store since a cursor.
 //!
-//! Each store numbers its changes in its own way; a cursor says up to where they are known. A
-//! lease that ends by itself is written by nobody, so a cursor also says until when leases were
-//! looked at.
+//! Each store numbers its changes in its own way, and a cursor holds the last known change. No
+//! write marks the end of a lease that expires, so a cursor also holds the time up to which expired
+//! leases are known.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,26 +15,26 @@ use super::rows::{Key, TxnContext};
 use crate::model::{Epoch, Seq, SessionId, Time};
 use crate::store::lease::LeaseInfo;
 
-/// How long a look at the changes waits for the first one.
+/// How long a poll for changes waits for the first one.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wait<'a> {
     /// The longest wait.
     pub longest: Duration,
-    /// Ends the wait when it becomes true.
+    /// Ends the wait early when it becomes true.
     pub broken_off: Option<&'a AtomicBool>,
 }
 
 impl Wait<'_> {
-    /// No wait at all.
+    /// No wait.
     pub const NONE: Self = Self::up_to(Duration::ZERO);
 
-    /// A wait that nothing but a change ends earlier.
+    /// A wait that only a change ends early.
     #[must_use]
     pub const fn up_to(longest: Duration) -> Self {
         Self { longest, broken_off: None }
     }
 
-    /// How much of a wait is left that began at `started`.
+    /// The rest of a wait that began at `started`.
     #[must_use]
     pub fn left(&self, started: Instant) -> Duration {
         let is_over = self.broken_off.is_some_and(|flag| flag.load(Ordering::Relaxed));
@@ -42,20 +42,21 @@ impl Wait<'_> {
     }
 }
 
-/// What changed in a store. A session that changed several times is named once.
+/// Changes of a store. A session that changed several times is listed once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Changes {
-    /// The changes: first what was purged, then the rest.
+    /// The changes: purged sessions first, then the others.
     pub changes: Vec<SessionChange>,
-    /// Where to go on.
+    /// The cursor for the next poll.
     pub cursor: ChangeCursor,
-    /// Anything may have changed: the cursor is not of this store, or of a state that the store
-    /// no longer has, as after a backup was restored. The caller lists all sessions anew.
+    /// Anything may have changed: the cursor is from another store, or from a state that the store
+    /// no longer has, for example before a backup was restored. The caller must list all sessions
+    /// again.
     pub gap: bool,
 }
 
 impl Changes {
-    /// Did nothing change?
+    /// Is there no change?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && !self.gap
@@ -67,14 +68,14 @@ impl Changes {
 pub struct SessionChange {
     /// The session.
     pub session: SessionId,
-    /// What became of it.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// What became of a session.
+/// What happened to a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It was written to, came back from the trash, or its lease was taken, given back or ended.
+    /// It was written to, restored from the trash, or its lease was acquired, released, or ended.
     Updated {
         /// Its last event.
         seq: Seq,
@@ -85,21 +86,21 @@ pub enum ChangeKind {
     Removed,
 }
 
-/// Up to where the changes of a store are known. It can be kept as text, and used after a
+/// The position up to which a store's changes are known. It can be stored as text and used after a
 /// restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangeCursor(pub(crate) Position);
 
-/// What a cursor holds, for those who write a store.
+/// The content of a cursor, for implementations of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Which store, and which of its lives: a cursor of another one knows nothing.
+    /// The store, and its incarnation: a cursor from another one is a gap.
     pub store: String,
-    /// The last change that is known, in the store's own words, without spaces.
+    /// The last known change, in the store's own form, without spaces.
     pub change: String,
-    /// Leases that had run out by then are known.
+    /// Leases that had expired by then are known.
     pub at: Time,
-    /// Leases that had not, but whose holders were known to be gone.
+    /// Leases that had not expired, but whose runners were known to be dead.
     pub gone: Vec<(Key, Epoch)>,
 }
 
@@ -110,7 +111,7 @@ impl From<Position> for ChangeCursor {
 }
 
 impl ChangeCursor {
-    /// What it holds.
+    /// The cursor's content.
     #[must_use]
     pub fn position(&self) -> &Position {
         &self.0
@@ -158,24 +159,24 @@ impl<'de> Deserialize<'de> for ChangeCursor {
     }
 }
 
-/// A text is no cursor.
+/// A text that is not a cursor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this is no cursor of a store's changes")]
+#[error("this is not a cursor of a store's changes")]
 pub struct NotACursor;
 
-/// A lease that somebody holds, as a store keeps it.
+/// A lease that is held, as a store keeps it.
 #[derive(Clone, Debug)]
 pub struct HeldLease {
     /// The session's number.
     pub key: Key,
-    /// How the session is told of, if its lease ended.
+    /// The change to report if the lease has ended.
     pub change: SessionChange,
-    /// Who holds it.
+    /// The runner and the expiry.
     pub held: LeaseInfo,
 }
 
-/// The leases that ended since a position, out of those that had not run out by then, and the
-/// ones whose holders are gone now.
+/// The leases that ended since a position, among those that had not expired by then; and the leases
+/// whose runners are dead now.
 #[must_use]
 pub fn ended(
     leases: Vec<HeldLease>,
@@ -199,7 +200,7 @@ pub fn ended(
     (changes, gone)
 }
 
-/// Brings changes into order: what was purged first, and each session once.
+/// Orders changes: purged sessions first, each session once.
 #[must_use]
 pub fn in_order(removed: Vec<SessionId>, updated: Vec<SessionChange>) -> Vec<SessionChange> {
     let mut named = std::collections::HashSet::new();

@@ -1,25 +1,24 @@
-//! Leases: who may write to a session, and whether they are still alive.
+//! Leases: the exclusive right to write to a session, and whether its runner is alive.
 
 use std::fmt;
 use std::time::Duration;
 
 use crate::model::{Epoch, Owner, SessionId, Time};
 
-/// How long a lease lasts unless it is renewed. Long enough to sit out a slow disk
-/// or a suspended laptop's wake-up; a runner whose process is gone is noticed at
-/// once, without waiting for this.
+/// How long a lease lasts without renewal. Long enough for a slow disk or a laptop that wakes up.
+/// The end of a runner's process is noticed at once, without this.
 pub const LEASE_TTL: Duration = Duration::from_secs(30);
 
-/// The right to write to a session, while its epoch is the newest.
+/// The right to write to a session while its epoch is the newest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The session.
     pub session: SessionId,
-    /// Which holding this is; appends name it.
+    /// Its epoch, which appends must give.
     pub epoch: Epoch,
-    /// Until when it lasts unless it is renewed.
+    /// When it expires without renewal.
     pub expires: Time,
-    /// Was its holder asked to stop, as of the last renewal?
+    /// Was its runner asked to stop, as of the last renewal?
     pub stop_asked: bool,
 }
 
@@ -28,30 +27,30 @@ pub struct Lease {
 pub struct LeaseInfo {
     /// The newest epoch.
     pub epoch: Epoch,
-    /// Who holds it.
+    /// The process that holds it.
     pub holder: Owner,
-    /// Until when.
+    /// When it expires.
     pub expires: Time,
-    /// The login that a server knows the holder by.
+    /// The process's login at the server, if there is one.
     pub login: Option<String>,
 }
 
-/// What one machine can tell about a holder.
+/// Whether a lease's process is alive, as far as this machine can tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
     /// Its process runs.
     Alive,
     /// Its process is gone.
     Gone,
-    /// It lives where this process cannot look, or it is suspended.
+    /// It is on another machine or in another container, or it is suspended.
     Unknown,
 }
 
 impl LeaseInfo {
-    /// Is the holder to be taken for dead, so that the lease may be taken over? A process that can be
-    /// looked at is judged by whether it runs, whatever the clock says: a clock that is ahead takes no
-    /// lease from it. The lease's time decides only for a process that cannot be looked at, or that is
-    /// suspended (Ctrl+Z) and so cannot renew its lease.
+    /// Is the process to be considered dead, so that its lease may be acquired? For a process that
+    /// this machine can check, only its state decides, never the clock: a clock that is ahead must
+    /// not take its lease. The expiry decides for processes that cannot be checked, and for
+    /// suspended ones (Ctrl+Z), which cannot renew.
     #[must_use]
     pub fn is_dead(&self, now: Time, processes: &dyn Processes) -> bool {
         match processes.pulse(&self.holder) {
@@ -62,16 +61,16 @@ impl LeaseInfo {
     }
 }
 
-/// Knows this process and can look for others.
+/// Identifies this process and checks others.
 pub trait Processes: fmt::Debug + Send + Sync {
     /// This process.
     fn this(&self) -> Owner;
 
-    /// Does that process run?
+    /// Is that process running?
     fn pulse(&self, holder: &Owner) -> Liveness;
 }
 
-/// The machine's own processes.
+/// The processes of this machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SystemProcesses;
 
@@ -105,7 +104,7 @@ impl Processes for SystemProcesses {
     }
 }
 
-/// The name of the user that this process runs as, or their number.
+/// The name of the user that runs this process, or else the user's number.
 fn user() -> String {
     let uid = rustix::process::getuid().as_raw().to_string();
     let known = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -135,19 +134,19 @@ mod system {
         link.to_string_lossy().into_owned()
     }
 
-    /// Clock ticks since boot at which the process started. A zombie no longer runs.
+    /// Clock ticks since boot at which the process started; `None` for a zombie.
     pub(super) fn started(pid: u32) -> Option<String> {
         let (state, started) = stat(pid)?;
         if state == "Z" || state == "X" { None } else { Some(started) }
     }
 
-    /// Was the process stopped by a signal, as Ctrl+Z does?
+    /// Was the process stopped by a signal, for example with Ctrl+Z?
     pub(super) fn is_suspended(pid: u32) -> bool {
         stat(pid).is_some_and(|(state, _)| state == "T")
     }
 
-    /// Fields 3 (state) and 22 (start) of a process's stat, counted behind the command's closing
-    /// parenthesis, because the command may itself hold spaces.
+    /// Fields 3 (state) and 22 (start) of a process's stat, counted after the last closing
+    /// parenthesis, because the command before it may contain spaces.
     fn stat(pid: u32) -> Option<(String, String)> {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -214,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lease_of_a_process_that_runs_here_does_not_die_by_the_clock() {
+    fn the_clock_never_ends_the_lease_of_a_live_local_process() {
         let held = LeaseInfo {
             epoch: Epoch::new(1),
             holder: SystemProcesses.this(),

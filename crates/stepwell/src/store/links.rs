@@ -1,4 +1,4 @@
-//! Links that come with a project: nothing is written through them.
+//! Symbolic and hard links in a workspace: Stepwell does not write through them.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,31 +6,31 @@ use std::path::Path;
 
 use crate::error::{Error, Result};
 
-/// The name of the folder, in a workspace, that holds its store.
+/// The name of a store's folder in a workspace.
 pub const STORE_FOLDER: &str = ".stepwell";
 
-/// Refuses a path that is itself a symbolic link. A cloned project can hold a link of any name that
-/// leads to any file of the user's.
+/// Refuses a path that is a symbolic link. A cloned project can contain a link to any of the user's
+/// files.
 ///
 /// # Errors
-/// [`Error::Link`], which names the link and where it leads.
+/// [`Error::Link`], with the link and its target.
 pub fn refuse_link(path: &Path) -> Result<()> {
     match fs::read_link(path) {
         Ok(target) => Err(Error::Link { link: path.to_owned(), target }),
-        // It is no link, or it is not there.
+        // Not a link, or absent.
         Err(_) => Ok(()),
     }
 }
 
-/// How often the names of a file are counted, while another process gives it a name or takes one away.
+/// How often a file's names are counted, since another process may add or remove one in between.
 const COUNTS: usize = 3;
 
-/// Refuses a file that has another name outside of its folder. A project that was unpacked can hold a
-/// hard link to any file of the user's. Names in the same folder are the store's own: a new store has
-/// two for a moment.
+/// Refuses a file with another name outside its folder. An unpacked project can contain a hard link
+/// to any of the user's files. Names in the same folder are the store's own: a new store has two
+/// for a moment.
 ///
 /// # Errors
-/// [`Error::Shared`], which names the file.
+/// [`Error::Shared`], with the file.
 pub fn refuse_shared(path: &Path) -> Result<()> {
     let names_here = |meta: &fs::Metadata| {
         let folder = path.parent().and_then(|folder| fs::read_dir(folder).ok());
@@ -49,17 +49,17 @@ pub fn refuse_shared(path: &Path) -> Result<()> {
     Err(Error::Shared { file: path.to_owned(), names })
 }
 
-/// Refuses a path of which a part below a folder is a symbolic link.
+/// Refuses a path with a symbolic link in it below a folder.
 ///
 /// # Errors
-/// [`Error::Link`], for the part that is nearest to the folder.
+/// [`Error::Link`], for the link nearest to the folder.
 pub fn refuse_links_below(folder: &Path, path: &Path) -> Result<()> {
     let below: Vec<&Path> = path.ancestors().take_while(|part| *part != folder).collect();
     below.into_iter().rev().try_for_each(refuse_link)
 }
 
-/// Refuses a store's folder that is a link, or that holds one. A folder of another name than the usual
-/// one was named by the user, who may have made it a link.
+/// Refuses a store's folder that is a symbolic link or contains one. A folder with another name
+/// than the usual one was chosen by the user, who may have made it a link.
 ///
 /// # Errors
 /// [`Error::Link`].

@@ -1,4 +1,4 @@
-//! What keeps a store in order.
+//! Maintenance of a store.
 
 use std::path::Path;
 
@@ -6,63 +6,63 @@ use super::{DiskUse, Indexed, Place, Removal, Scrub, Target, Verdict};
 use crate::error::{Error, Result};
 use crate::model::{Owner, Seq, SessionId};
 
-/// What keeps a store in order: trash and purge, scrubbing, verification and repair, its search
-/// index, its space. A [`Store`](crate::store::Store) hands it out.
+/// Maintenance of a store: trash and purge, scrubbing, verification and repair, the search index,
+/// disk space. [`Store::maintain`](crate::store::Store::maintain) returns it.
 pub trait Maintain: std::fmt::Debug + Send + Sync {
-    /// Moves sessions to the trash, with the sessions of their subagents. Those
-    /// that run, that are gone, or that moved on since the caller looked are left.
+    /// Moves sessions to the trash, with the sessions of their subagents. Sessions that run, do not
+    /// exist, or changed since the caller read them are left.
     fn trash(&self, targets: &[Target]) -> Result<Removal>;
 
-    /// Brings sessions back from the trash, with the subagents that went with them.
+    /// Restores sessions from the trash, with the subagents' sessions that were moved there
+    /// together with them.
     fn restore(&self, ids: &[SessionId]) -> Result<Removal>;
 
-    /// Erases sessions for good, with the sessions of their subagents; of one in the
-    /// trash, with those that are there too. Running ones are left. Events that a fork
-    /// shares live on in the fork. Bytes that a reader still sees may stay in the
-    /// store's log until it is done.
+    /// Erases sessions for good, with the sessions of their subagents. With a session in the trash,
+    /// only those in the trash are erased. Running sessions are left. Events that a fork shares
+    /// stay in the fork. Bytes that a reader still uses may stay in the store's log until it is
+    /// done.
     fn purge(&self, targets: &[Target]) -> Result<Removal>;
 
-    /// Replaces bodies and records it. The chain still verifies, and shows that
-    /// they were replaced. Needs the lease, unless the session is in the trash.
+    /// Replaces bodies and records the replacement. The chain still verifies, and shows that they
+    /// were replaced. Needs the lease, unless the session is in the trash.
     fn scrub(&self, scrub: Scrub) -> Result<Seq>;
 
-    /// Bytes in use, in all.
+    /// The store's disk use.
     fn disk_use(&self) -> Result<DiskUse>;
 
-    /// A place in a session's log, or its end; none, if the log has no such event. The events that a
-    /// fork shares are part of its log.
+    /// The chain's value at a seq of a session's log, or at its end. `None` if the log has no such
+    /// event. The events that a fork shares are part of its log.
     fn place(&self, id: &SessionId, at: Option<Seq>) -> Result<Option<Place>>;
 
-    /// Re-reads, re-hashes and re-folds a session.
+    /// Reads all of a session's events again, checks their digests, and folds them.
     fn verify(&self, id: &SessionId) -> Result<Verdict>;
 
-    /// Rebuilds what is derived from a session's events: its head, its lanes and
-    /// its place in the search index. The events are not touched; a session whose
-    /// log is damaged stays marked, readable up to the damage.
+    /// Rebuilds what is derived from a session's events: its head, its lanes and its part of the
+    /// search index. The events are not changed. A session with a damaged log stays marked as
+    /// damaged, and readable up to the damage.
     fn repair(&self, id: &SessionId) -> Result<Verdict>;
 
-    /// Leases that their holders never gave back, and who those are: processes that died, or
-    /// fell silent for too long.
+    /// Leases that were never released, with their processes, which are dead or have been silent
+    /// for too long.
     fn stale_leases(&self) -> Result<Vec<(SessionId, Owner)>>;
 
-    /// What is wrong with the store itself; nothing, if all is well. A server looks after its
-    /// own files.
+    /// What is wrong with the store as a whole; empty if nothing is. A server checks its own files.
     fn integrity(&self) -> Result<Vec<String>> {
         Ok(Vec::new())
     }
 
-    /// Brings the search index up to date, which a search does by itself, and tells now and then how
-    /// far it is.
+    /// Brings the search index up to date, as a search also does, and reports the progress now and
+    /// then.
     fn catch_up(&self, _told: &dyn Fn(Indexed)) -> Result<()> {
         Ok(())
     }
 
-    /// Builds the search index anew.
+    /// Rebuilds the search index.
     fn rebuild_search(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Gives the space of what was erased back to the disk, where that is not done anyway.
+    /// Returns the space of erased data to the disk, if the store does not do that on its own.
     fn shrink(&self) -> Result<()> {
         Ok(())
     }
@@ -73,8 +73,8 @@ pub trait Maintain: std::fmt::Debug + Send + Sync {
         Err(Error::Unsupported { path: to.to_owned(), what })
     }
 
-    /// Does what is left to do before a store goes, and tells if that fails. Dropping the store
-    /// does the same, and tells nobody.
+    /// Finishes pending work before the store is dropped, and returns an error if that fails.
+    /// Dropping the store does the same without reporting errors.
     fn close(&self) -> Result<()> {
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The contract that every store keeps, and the words of its questions and answers.
+//! The contract of every store, and the types of its queries and answers.
 
 pub(crate) mod admit;
 pub mod changes;
@@ -40,54 +40,52 @@ pub use maintain::Maintain;
 pub use new_events::NewEvents;
 use query::{Filter, Found, NewestQuery, Page, Query, RecordQuery, Search};
 
-/// Where sessions live: what a store must be able to do. What is asked of every store in the same
-/// way is written once over it, as methods of `dyn Store`; what keeps a store in
-/// order is its [`Maintain`].
+/// A place for sessions. Methods that are the same for every store are methods of `dyn Store`;
+/// maintenance is in [`Maintain`].
 ///
-/// Every method is safe to call from many threads and, for a store on disk, from
-/// many processes at once. Errors tell the caller what to do through
-/// [`Error::kind`](crate::error::Error::kind).
+/// Every method is safe to call from many threads and, for a store on disk, from many processes at
+/// once. [`Error::kind`](crate::error::Error::kind) says what a caller should do about an error.
 ///
 /// # The contract
 ///
 /// - **Durable.** When [`batch`](Store::batch), [`keep_blobs`](Store::keep_blobs) or a
 ///   change of trash or leases returns `Ok`, its effect MUST survive the death of
 ///   the process and, for a store on disk, loss of power. When it returns an
-///   error, none of it is there, except that an [`ErrorKind::Io`](crate::error::ErrorKind::Io)
-///   may leave the caller not knowing: it then asks again under the same event ids.
-/// - **Append-only.** Nothing but [`purge`](Maintain::purge), [`scrub`](Maintain::scrub) and
-///   [`Write::Prune`] removes or changes an event.
+///   error, it MUST have had no effect, except that some blobs may be stored. After an
+///   [`ErrorKind::Io`](crate::error::ErrorKind::Io) the effect is unknown, and the caller
+///   retries with the same event ids.
+/// - **Append-only.** Only [`purge`](Maintain::purge), [`scrub`](Maintain::scrub) and
+///   [`Write::Prune`] remove or change events.
 /// - **Dense.** A session's seqs are 1, 2, 3, … without a gap, in the order in
 ///   which their appends returned.
 /// - **Fenced.** An append with an epoch other than the newest MUST be refused,
 ///   however late it arrives.
 /// - **Isolated.** Damage to one session MUST NOT make another unreadable.
 /// - **Constant.** The cost of an append MUST NOT grow with the session's length. A
-///   gate, its answer, a rewind or an undoing may look at the earlier ones of these
-///   kinds; a fork's may pass through the sessions that it grew out of.
+///   gate, its answer, a rewind or an undo may read earlier events of these
+///   kinds; in a fork, it may also visit the fork's ancestors.
 pub trait Store: std::fmt::Debug + Send + Sync {
-    /// Does several writes, in order, all or none, in one durable transaction. The
-    /// answers come in the order of the writes. A later write sees the earlier
-    /// ones: a session made by the first may be appended to by the second. Events SHOULD be
-    /// [encoded](Write::encode) before any lock is taken.
+    /// Applies several writes in order, all or none, in one durable transaction. The results come
+    /// in the order of the writes. A later write sees the earlier ones: the second may append to a
+    /// session that the first created. Events SHOULD be [encoded](Write::encode) before any lock is
+    /// taken.
     fn batch(&self, writes: Vec<Write>) -> Result<Vec<Written>>;
 
-    /// How a session stands. `running` without a living lease holder MUST read as
-    /// `interrupted`, here and in every other answer. Sessions in the trash are
-    /// found as well.
+    /// A session's info. `running` without a live runner MUST read as `interrupted`, here and in
+    /// every other answer. Sessions in the trash are found as well.
     fn info(&self, id: &SessionId) -> Result<SessionInfo>;
 
-    /// What each lane of a session did and spent.
+    /// Each lane's part of the session's state.
     fn lanes(&self, id: &SessionId) -> Result<BTreeMap<Lane, LaneState>>;
 
-    /// Events of a session, those that a fork shares included. Each one MUST be
-    /// checked against the chain; a [span](Selection::Span) ends at the first that fails. Events
-    /// that are not selected MUST NOT be read, but for the one before each, which the chain needs.
+    /// Events of a session, including those that a fork shares. Each MUST be checked against the
+    /// chain; a [span](Selection::Span) ends at the first that fails. Events that are not selected
+    /// MUST NOT be read, except the one before each, which the chain needs.
     fn select(&self, id: &SessionId, selection: Selection<'_>) -> Result<Slice>;
 
-    /// A few events of each of several sessions, in the order of the ids, each checked against
-    /// the chain. One that is damaged, or not there, MUST NOT hide the others. A store on a server
-    /// SHOULD answer in one round trip, and one more if texts were spilled.
+    /// A few events of each of several sessions, in the order of the ids, each checked against the
+    /// chain. A damaged or missing session MUST NOT hide the others. A store on a server SHOULD
+    /// answer in one round trip, and in one more if texts are in blobs.
     fn excerpts(
         &self,
         ids: &[SessionId],
@@ -96,90 +94,88 @@ pub trait Store: std::fmt::Debug + Send + Sync {
         Ok(ids.iter().map(|id| several::excerpt(self, id, wanted)).collect())
     }
 
-    /// One page of sessions. Each session that matches MUST be in exactly one page,
-    /// as long as it does not change between them; damaged ones included. A store on a server
-    /// SHOULD answer in one round trip.
+    /// One page of sessions. Each matching session, including damaged ones, MUST be in exactly one
+    /// page, as long as it does not change between them. A store on a server SHOULD answer in one
+    /// round trip.
     fn list(&self, query: &Query) -> Result<Page>;
 
-    /// How many sessions match, by status.
+    /// The number of matching sessions, by status.
     fn count(&self, filter: &Filter) -> Result<Counts>;
 
-    /// Searches tasks, messages, calls, results, paths and errors. Events that a fork
-    /// shares are found in the session that they were recorded in. Everything that
-    /// was acknowledged before the call MUST be found, unless the store is open
-    /// for reading only: then the answer says how much it could not see. The redactor takes the
-    /// secrets out of what is shown of a hit, before it is cut.
+    /// Searches tasks, messages, calls, results, paths and errors. Events that a fork shares are
+    /// found in the session that recorded them. Everything acknowledged before the call MUST be
+    /// found, unless the store is open for reading only: then the answer says how much it could not
+    /// see. The redactor is applied to a hit's text before the excerpt is cut.
     fn search(&self, search: &Search, redactor: &Redactor) -> Result<Found>;
 
-    /// Takes the lease of a session: if nobody holds it, or its holder is dead
-    /// (a local process that is gone, or one elsewhere whose lease expired). Else fails with
+    /// Acquires a session's lease if no process holds it, or its process is dead (a local process
+    /// that has ended, or another one whose lease expired). Otherwise fails with
     /// [`Error::Held`](crate::error::Error::Held). The new epoch is larger than any before.
     fn acquire(&self, id: &SessionId, claim: &LeaseRequest) -> Result<Lease>;
 
-    /// Extends a lease from now. Fails with [`Error::Fenced`](crate::error::Error::Fenced)
-    /// if it was lost, and with [`Error::Trashed`](crate::error::Error::Trashed) if the
-    /// session went to the trash. An expired lease that nobody took is renewed.
+    /// Extends a lease from now. Fails with [`Error::Fenced`](crate::error::Error::Fenced) if the
+    /// lease was lost, and with [`Error::Trashed`](crate::error::Error::Trashed) if the session is
+    /// in the trash. An expired lease that no other process acquired is renewed.
     fn renew(&self, lease: &Lease, ttl: Duration) -> Result<Lease>;
 
-    /// Gives a lease back. One that was lost already is no error.
+    /// Releases a lease. Releasing a lost lease is not an error.
     fn release(&self, lease: &Lease) -> Result<()>;
 
-    /// Stores bytes under digests that the caller took of them, by whichever algorithm, each
-    /// once, and SHOULD do so with one flush. When it fails, some of them may be there. An
-    /// event that names a blob keeps it. One that no event names may go after a day, or when
+    /// Stores bytes under digests that the caller computed, by any algorithm. Each blob is stored
+    /// once. The store SHOULD flush once for all. On failure, some of them may be stored. An event
+    /// that names a blob keeps it. A blob that no event names may be removed after a day, or when
     /// the last event that named it is purged; an append that names it then fails with
-    /// [`Error::NoBlob`](crate::error::Error::NoBlob). Bytes under a digest that is not theirs read
-    /// as a damaged blob.
+    /// [`Error::NoBlob`](crate::error::Error::NoBlob). Bytes under a wrong digest read as a damaged
+    /// blob.
     fn keep_blobs(&self, blobs: &[(Digest, &[u8])]) -> Result<()>;
 
     /// The bytes of blobs, in order, each checked against its digest.
     fn blobs(&self, digests: &[Digest]) -> Result<Vec<Vec<u8>>>;
 
-    /// What changed in the whole store since a cursor, as soon as something did, or when the
-    /// wait is over. Without a cursor it answers at once with where the store is now: a
-    /// caller takes that first, then lists sessions, then asks for changes.
+    /// The changes in the whole store since a cursor, as soon as there is one, or when the wait is
+    /// over. Without a cursor it returns the store's present position at once. A caller first takes
+    /// that, then lists sessions, then polls for changes.
     ///
-    /// Nothing MUST be missed: a session that was made, written to, trashed, restored or purged,
-    /// and one whose lease was taken, given back, ran out or lost its holder, is named by the
-    /// next answer or a later one. A cursor MUST stay good when the store is opened again. If a
-    /// store cannot tell what changed since a cursor, it says so ([`Changes::gap`]).
+    /// No change may be missed: a session that was created, written to, trashed, restored or purged
+    /// MUST be listed by the next answer or a later one, and so MUST one whose lease was acquired,
+    /// released, expired or lost its process. A cursor MUST stay valid when the store is reopened.
+    /// A store that cannot tell what changed since a cursor returns a [gap](Changes::gap).
     fn changes(&self, after: Option<&ChangeCursor>, wait: Wait<'_>) -> Result<Changes>;
 
-    /// What only a store on a server knows.
+    /// What only a store on a server has.
     fn server(&self) -> Option<&dyn Server> {
         None
     }
 
-    /// What keeps it in order.
+    /// The store's maintenance.
     fn maintain(&self) -> &dyn Maintain;
 }
 
-/// What a store on a server knows by its server.
+/// The knowledge of a store's server.
 pub trait Server {
-    /// Now, by the server's clock: what a team shares is not judged by the clock of one of its
-    /// machines.
+    /// The present moment, by the server's clock, so that a team's machines agree.
     fn now(&self) -> Time;
 
-    /// The login that the server knows this process by. MUST be what the server says.
+    /// This process's login at the server. MUST come from the server.
     fn login(&self) -> Result<Option<String>>;
 
-    /// Who wrote an event. MUST be what the server noted.
+    /// An event's author. MUST come from the server's own records.
     fn written_by(&self, id: &SessionId, seq: Seq) -> Result<Login>;
 }
 
-/// Which events of one session are meant.
+/// Which events of a session to return.
 #[derive(Clone, Copy)]
 pub enum Selection<'a> {
-    /// A stretch of its log.
+    /// A span of its log.
     Span(Span),
-    /// Those that have a key, in order.
+    /// Keyed events, in order.
     Keyed(Facts<'a>),
-    /// Records by their keys. One that was pruned is not found.
+    /// Records by their keys. Pruned records are not found.
     Records(&'a RecordQuery),
-    /// The record under the largest of some keys, and those beside it, of one moment; none, if the
-    /// session's chain is the one that is known.
+    /// The record with the largest key in a range, and the records that belong to it, as of one
+    /// moment. Empty if the session's chain has the known value.
     Newest(NewestQuery<'a>),
-    /// The one that bears a client's id.
+    /// The event with a client's id.
     Named(&'a EventId),
 }
 
@@ -187,17 +183,17 @@ pub enum Selection<'a> {
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "a batch holds a handful of them")]
 pub enum Write {
-    /// Makes a session.
+    /// Creates a session.
     Create(Create),
-    /// Appends to one.
+    /// Appends to a session.
     Append(Append),
-    /// Empties events of one.
+    /// Empties events of a session.
     Prune(Prune),
 }
 
 impl Write {
-    /// Encodes the events of an append, unless that was done. A store does so before its turn to
-    /// write comes.
+    /// Encodes the events of an append, unless they are encoded. A store does this before its turn
+    /// to write.
     pub fn encode(&mut self) -> Result<()> {
         match self {
             Self::Append(append) => append.events.encode(),
@@ -205,7 +201,7 @@ impl Write {
         }
     }
 
-    /// The session that it is about.
+    /// The session that it writes to.
     #[must_use]
     pub fn session(&self) -> &SessionId {
         match self {
@@ -215,7 +211,7 @@ impl Write {
         }
     }
 
-    /// How many bytes its encoded events have, long texts included.
+    /// The size of its encoded events, including texts in blobs.
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
@@ -225,28 +221,28 @@ impl Write {
     }
 }
 
-/// Makes a session. With [`Origin::Fork`](crate::model::Origin::Fork) it shares its
-/// parent's events up to the fork point, whose cost does not depend on how many
-/// they are; its own first event follows them.
+/// Creates a session. With [`Origin::Fork`](crate::model::Origin::Fork) it shares its parent's
+/// events up to the fork point, at a cost that does not depend on their number; its own first event
+/// follows them.
 #[derive(Clone, Debug)]
 pub struct Create {
     /// Its first event.
     pub created: Created,
-    /// The client's name for that event. A session that exists already and began
-    /// with the same one is answered as if it had just been made.
+    /// The client's id for that event. If the session exists and began with the same id, the answer
+    /// is as if it had just been created.
     pub event_id: Option<EventId>,
-    /// When it began, if that is not now.
+    /// When it began, if not now.
     pub at: Option<Time>,
-    /// Who takes its lease in the same transaction, under [`Epoch::FIRST`].
+    /// The lease to acquire in the same transaction, under [`Epoch::FIRST`].
     pub claim: Option<LeaseRequest>,
 }
 
-/// Who wants a lease, and for how long.
+/// A request for a lease.
 #[derive(Clone, Debug)]
 pub struct LeaseRequest {
-    /// The process that wants it.
+    /// The requesting process.
     pub holder: Owner,
-    /// How long.
+    /// How long the lease lasts without renewal.
     pub ttl: Duration,
 }
 
@@ -255,17 +251,17 @@ pub struct LeaseRequest {
 pub struct Append {
     /// The session.
     pub session: SessionId,
-    /// The epoch of the lease under which this is written. Only events that
-    /// [need no lease](crate::model::Event::needs_no_lease) do without.
+    /// The epoch of the caller's lease. Only events that [need no
+    /// lease](crate::model::Event::needs_no_lease) may omit it.
     pub epoch: Option<Epoch>,
-    /// What must hold, checked in the same transaction.
+    /// A condition, checked in the same transaction.
     pub expected: Option<Expected>,
-    /// What to record. If the first one's id was recorded before, the whole append
-    /// was: it is answered again, and nothing is written.
+    /// The events. If the first one's id was recorded before, the whole append was: the same answer
+    /// is given again, and nothing is written.
     pub events: NewEvents,
 }
 
-/// What a write takes for granted. If it does not hold, nothing is written.
+/// A condition of a write. If it does not hold, nothing is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected {
     /// The session is at this seq: a compare-and-swap.
@@ -274,88 +270,85 @@ pub enum Expected {
     Intact(Seq),
 }
 
-/// Empties events that are no longer needed: records, and messages of a session that another
-/// program drives. What a head is folded from stays, the chain still verifies, and a `scrubbed`
-/// event says which they are. An event that a fork shares keeps its contents for the fork and no
-/// longer counts here. The cost depends on the events that are named, and on nothing else.
+/// Empties events that are no longer needed: records, and messages of sessions that another program
+/// drives. The state that a head is folded from stays, the chain still verifies, and a `scrubbed`
+/// event lists them. An event that a fork shares keeps its contents for the fork and no longer
+/// counts here. The cost depends only on the listed events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Prune {
     /// The session.
     pub session: SessionId,
-    /// The epoch of the lease under which this is done. A session that another program drives
-    /// needs none while nobody holds it.
+    /// The epoch of the caller's lease. A session that another program drives needs none while no
+    /// process holds it.
     pub epoch: Option<Epoch>,
-    /// What must hold, checked in the same transaction.
+    /// A condition, checked in the same transaction.
     pub expected: Option<Expected>,
-    /// Which events. Those that were pruned before are passed over; if there are no others,
-    /// nothing is recorded.
+    /// The events to empty. Pruned ones are skipped; if no other is left, nothing is recorded.
     pub seqs: Vec<Seq>,
-    /// Why, for the record.
+    /// The reason, which is recorded.
     pub rule: String,
 }
 
-/// What a write did.
+/// The result of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// The first event it recorded.
+    /// The first recorded event.
     pub first: Seq,
-    /// The last one.
+    /// The last recorded event.
     pub last: Seq,
-    /// The lease that came with a new session.
+    /// The lease of a new session.
     pub lease: Option<Lease>,
 }
 
-/// How a session stands.
+/// A session's state, as lists and queries return it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionInfo {
-    /// Its head. If `damage` says that this could not be read, only its id and
-    /// times mean anything.
+    /// Its head. If `damage` says that the head is unreadable, only its id and times are valid.
     pub head: Head,
-    /// Who holds its lease and is alive.
+    /// The lease of its live runner.
     pub held: Option<LeaseInfo>,
-    /// The first event that is its own; those before it are shared with another session,
-    /// in which they are kept.
+    /// Its first own event; those before it are shared with the session that keeps them.
     pub own_from: Seq,
-    /// When it went to the trash.
+    /// When it was moved to the trash.
     pub trashed_at: Option<Time>,
-    /// The first damage that is known of.
+    /// The first known damage.
     pub damage: Option<Damage>,
-    /// Bytes of its own events and of the blobs they name.
+    /// The size of its own events and of the blobs they name.
     pub bytes: u64,
 }
 
-/// Where a session is damaged. What lies before can be read.
+/// Where a session is damaged. Events before it are readable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The first damaged event; zero, the head.
+    /// The first damaged event; zero for the head.
     pub seq: Seq,
-    /// How it shows.
+    /// What is wrong with it.
     pub what: String,
 }
 
 impl Damage {
-    /// The damage as the error of whoever needs the session whole.
+    /// The damage as an error, for callers that need the whole session.
     #[must_use]
     pub fn into_error(self, session: &SessionId) -> crate::error::Error {
         crate::error::Error::Damaged { session: session.clone(), seq: self.seq, what: self.what }
     }
 }
 
-/// Which events are asked for.
+/// A range of a session's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The first, both ends included.
+    /// The first event, included.
     pub from: Seq,
-    /// The last.
+    /// The last event, included.
     pub to: Seq,
-    /// Which come first.
+    /// The order of the events.
     pub order: Order,
-    /// At most this many.
+    /// The most events to return.
     pub limit: usize,
 }
 
 impl Span {
-    /// Every event, oldest first.
+    /// All events, oldest first.
     pub const ALL: Self =
         Self { from: Seq::FIRST, to: Seq::MAX, order: Order::Oldest, limit: usize::MAX };
 
@@ -372,45 +365,45 @@ impl Span {
     }
 }
 
-/// Which come first.
+/// An order by age.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// The oldest.
+    /// Oldest first.
     Oldest,
-    /// The newest.
+    /// Newest first.
     #[default]
     Newest,
 }
 
-/// Events, up to the first damaged one in the order that was asked for.
+/// Events, up to the first damaged one in the requested order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Slice {
     /// The events.
     pub events: Vec<Recorded>,
-    /// Of these, how many say what a scrub put there.
+    /// How many of them were replaced by a scrub.
     pub scrubbed: u64,
-    /// How many were emptied by a prune.
+    /// How many of them were emptied by a prune.
     pub pruned: u64,
-    /// All of these, with what stands there now.
+    /// The scrubbed and pruned ones, with their present bytes.
     pub replaced: Vec<Replaced>,
-    /// If the newest record was asked for: the chain's value at the session's end, unless records
-    /// may change without a change of it.
+    /// For a newest record: the chain's value at the session's end, unless records may change
+    /// without changing it.
     pub chain: Option<Digest>,
-    /// Why there are no more.
+    /// The damage that ended the events early.
     pub damage: Option<Damage>,
 }
 
-/// An event that no longer says what was recorded.
+/// An event whose recorded body was replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replaced {
-    /// Which one.
+    /// Its seq.
     pub seq: Seq,
-    /// The bytes that stand there now.
+    /// Its present bytes.
     pub body: Vec<u8>,
 }
 
 impl Slice {
-    /// All of them, or the error of whoever needs all.
+    /// The events, or the damage as an error.
     pub fn intact(self, session: &SessionId) -> Result<Vec<Recorded>> {
         match self.damage {
             None => Ok(self.events),
@@ -419,32 +412,32 @@ impl Slice {
     }
 }
 
-/// Sessions by status.
+/// Numbers of sessions by status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// How many stand so. Those that none do are left out.
+    /// Sessions by status. A status without sessions is absent.
     pub by_status: BTreeMap<crate::model::Status, u64>,
-    /// How many are known to be damaged, whatever their status.
+    /// Sessions known to be damaged, of any status.
     pub damaged: u64,
 }
 
 impl Counts {
-    /// All of them.
+    /// The number of all sessions.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.by_status.values().sum()
     }
 }
 
-/// A session that is to go.
+/// A session to be removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The session.
     pub id: SessionId,
-    /// If given, only while it is still at this seq, and nothing of its family is
-    /// pinned: a cleanup judged it there.
+    /// If given, the session is removed only if it is still at this seq and no session of its
+    /// family is pinned: a cleanup judged it in that state.
     pub unless_past: Option<Seq>,
-    /// Only if it is there.
+    /// Where the session must be.
     pub place: query::TrashScope,
 }
 
@@ -454,85 +447,86 @@ impl From<SessionId> for Target {
     }
 }
 
-/// What became of sessions that were to go, or to come back.
+/// The result of removing or restoring sessions.
 #[derive(Debug, Default)]
 pub struct Removal {
-    /// Those that went, with their subagents' sessions.
+    /// The removed or restored sessions, including those of subagents.
     pub taken: Vec<SessionId>,
-    /// Those that were left, and why.
+    /// The sessions left unchanged, and why.
     pub left: Vec<(SessionId, crate::error::Error)>,
 }
 
-/// Bodies to be replaced.
+/// Bodies to replace.
 #[derive(Clone, Debug)]
 pub struct Scrub {
     /// The session.
     pub session: SessionId,
-    /// The epoch of the lease under which this is done. A session in the trash needs
-    /// none: nobody writes to it there.
+    /// The epoch of the caller's lease. A session in the trash needs none, because no process
+    /// writes to it.
     pub epoch: Option<Epoch>,
-    /// The rule that they matched, for the record.
+    /// The rule that made the matches, which is recorded.
     pub rule: String,
-    /// What each event is to say instead. The kind stays. An event that a fork
-    /// shares is scrubbed in the session that it was recorded in.
+    /// The new content of each event. The kind stays. An event that a fork shares is scrubbed in
+    /// the session that recorded it.
     pub replacements: Vec<(Seq, crate::model::Event)>,
 }
 
 /// Bytes in use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskUse {
-    /// Events' bodies.
+    /// Size of events' bodies.
     pub events: u64,
-    /// Blobs, compressed, each once.
+    /// Size of blobs, compressed, each counted once.
     pub blobs: u64,
-    /// All that the store takes up, its indexes included.
+    /// Size of the whole store, including indexes.
     pub total: u64,
 }
 
-/// How many events of those that were not in the search index are in it now.
+/// Progress of indexing the events that were not in the search index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Indexed {
-    /// Those that are.
+    /// Indexed so far.
     pub done: u64,
-    /// All of them.
+    /// All that were not indexed.
     pub all: u64,
 }
 
-/// A place in a log, and the chain's value there: it says that all up to the event is as it was.
+/// A seq in a log with the chain's value there, which proves that all events up to it are
+/// unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
-    /// Where the event stands.
+    /// The event's seq.
     pub seq: Seq,
     /// The chain's value at it.
     pub chain: Digest,
 }
 
-/// What a verification found.
+/// The result of a verification.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Events that are as they were recorded, from the first on.
+    /// How many events from the first on are unchanged.
     pub intact: u64,
-    /// Of those, the ones whose bodies a scrub replaced.
+    /// Of those, how many a scrub replaced.
     pub scrubbed: u64,
-    /// Of those, the ones that a prune emptied.
+    /// Of those, how many a prune emptied.
     pub pruned: u64,
-    /// The first event that is not.
+    /// The first damaged event.
     pub damage: Option<Damage>,
-    /// Does what is stored beside the events equal their fold?
+    /// Does the derived data equal the fold of the events?
     pub derived: Derived,
 }
 
-/// Does what is stored beside the events equal their fold?
+/// Whether derived data equals the fold of the events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Derived {
-    /// They are equal.
+    /// It does.
     Right,
-    /// No; a repair makes it so.
+    /// It does not; a repair rebuilds it.
     Wrong,
 }
 
 impl Verdict {
-    /// Is all well?
+    /// Is everything undamaged?
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.damage.is_none() && self.derived == Derived::Right

@@ -4,13 +4,12 @@ use crate::error::Result;
 use crate::log::codec::Bodies;
 use crate::model::NewEvent;
 
-/// Events to be recorded. They can be encoded and hashed before the store's turn to write comes,
-/// on another thread perhaps; the long texts of those that were are in their bodies, and nowhere
-/// else.
+/// Events to be recorded. They can be encoded and hashed before the store's turn to write, also on
+/// another thread. The long texts of encoded events are only in their bodies.
 #[derive(Clone, Debug, Default)]
 pub struct NewEvents {
     events: Vec<NewEvent>,
-    /// The bodies of the first ones, in order: of those that were encoded.
+    /// The bodies of the encoded events, which are the first ones, in order.
     bodies: Bodies,
 }
 
@@ -21,7 +20,7 @@ impl From<Vec<NewEvent>> for NewEvents {
 }
 
 impl NewEvents {
-    /// None yet, and room for as many as these.
+    /// An empty list with the capacity of this one.
     #[must_use]
     pub fn room_for(&self) -> Self {
         Self { events: Vec::with_capacity(self.events.len()), bodies: self.bodies.room_for() }
@@ -35,37 +34,37 @@ impl NewEvents {
         Ok(())
     }
 
-    /// Encodes those that were not.
+    /// Encodes the events that are not encoded yet.
     pub fn encode(&mut self) -> Result<()> {
         let encoded = self.bodies.len();
         self.events[encoded..].iter_mut().try_for_each(|event| encode(event, &mut self.bodies))
     }
 
-    /// Those that there are. The long texts of encoded ones are not in them.
+    /// The events. Encoded ones lack their long texts.
     #[must_use]
     pub fn as_slice(&self) -> &[NewEvent] {
         &self.events
     }
 
-    /// How many they are.
+    /// The number of events.
     #[must_use]
     pub fn len(&self) -> usize {
         self.events.len()
     }
 
-    /// Are there none?
+    /// Is the list empty?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.events.is_empty()
     }
 
-    /// How many bytes the encoded ones have, long texts included.
+    /// The size of the encoded events, including texts in blobs.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.bodies.size()
     }
 
-    /// All of them, encoded, with their bodies.
+    /// All events, encoded, with their bodies.
     pub(super) fn into_parts(mut self) -> Result<(Vec<NewEvent>, Bodies)> {
         self.encode()?;
         Ok((self.events, self.bodies))

@@ -1,4 +1,4 @@
-//! What is asked of every store in the same way, written once over [`Store`].
+//! Methods that are the same for every [`Store`], written once over it.
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +10,13 @@ use crate::log::codec::Login;
 use crate::model::{Digest, EventId, Kind, Recorded, Seq, SessionId, Time};
 
 impl dyn Store + '_ {
-    /// Does one write.
+    /// Applies one write.
     pub fn write(&self, write: Write) -> Result<Written> {
         let mut written = self.batch(vec![write])?;
         Ok(written.pop().expect("a batch answers each of its writes"))
     }
 
-    /// Is there a session of that name, in the trash or not?
+    /// Does the session exist, in the trash or not?
     pub fn exists(&self, id: &SessionId) -> Result<bool> {
         match self.info(id) {
             Ok(_) | Err(Error::Damaged { .. }) => Ok(true),
@@ -25,17 +25,17 @@ impl dyn Store + '_ {
         }
     }
 
-    /// A stretch of a session's log, up to the first event that is damaged.
+    /// A range of a session's events, up to the first damaged one.
     pub fn events(&self, id: &SessionId, span: Span) -> Result<Slice> {
         self.select(id, Selection::Span(span))
     }
 
-    /// Events that have a key, in order: of some kinds, under one key or any, from a seq on.
+    /// Keyed events, in order: of some kinds, with one key or any, from a seq on.
     pub fn keyed(&self, id: &SessionId, facts: Facts<'_>) -> Result<Vec<Recorded>> {
         Ok(self.select(id, Selection::Keyed(facts))?.events)
     }
 
-    /// The events of these kinds that have a key, in order.
+    /// The keyed events of these kinds, in order.
     pub fn keyed_events(&self, id: &SessionId, kinds: &[Kind]) -> Result<Vec<Recorded>> {
         self.keyed(id, Facts::of(kinds))
     }
@@ -45,7 +45,7 @@ impl dyn Store + '_ {
         Ok(self.select(id, Selection::Records(query))?.events)
     }
 
-    /// The record under the largest of some keys, and those beside it.
+    /// The record with the largest key in a range, and the records that belong to it.
     pub fn newest_record(&self, id: &SessionId, query: NewestQuery<'_>) -> Result<Newest> {
         let Slice { events, chain, .. } = self.select(id, Selection::Newest(query))?;
         if chain.is_some() && chain == query.known {
@@ -56,7 +56,7 @@ impl dyn Store + '_ {
         Ok(Newest::Found { chain, record: Box::new(record), beside: events.collect() })
     }
 
-    /// A session's event that bears a client's id, be it one that it shares.
+    /// A session's event with a client's id, own or shared.
     pub fn event(&self, id: &SessionId, event: &EventId) -> Result<Option<Recorded>> {
         Ok(self.select(id, Selection::Named(event))?.events.pop())
     }
@@ -73,8 +73,8 @@ impl dyn Store + '_ {
         self.blobs(std::slice::from_ref(digest))?.pop().ok_or(Error::NoBlob(*digest))
     }
 
-    /// The sessions of these sessions' subagents, and of theirs, wherever they are kept; the
-    /// oldest first.
+    /// The sessions of these sessions' subagents, and of their subagents, in and out of the trash,
+    /// the oldest first.
     pub fn below(&self, ids: &[SessionId]) -> Result<Vec<SessionInfo>> {
         let (family, place) = (Family::Below(ids.to_vec()), TrashScope::Anywhere);
         let filter = super::Filter { family, place, ..super::Filter::default() };
@@ -87,7 +87,7 @@ impl dyn Store + '_ {
     #[expect(clippy::disallowed_methods, reason = "a wait is bounded in real time")]
     pub fn wait_after(&self, id: &SessionId, seq: Seq, timeout: Duration) -> Result<Seq> {
         let started = Instant::now();
-        // Before the first look: what comes after it is not missed.
+        // Taken before the first read, so that no change is missed.
         let mut cursor = self.changes(None, Wait::NONE)?.cursor;
         loop {
             let last = self.info(id)?.head.seq;
@@ -106,18 +106,18 @@ impl dyn Store + '_ {
         }
     }
 
-    /// Now, by the clock of the store's server, if it has one.
+    /// The present moment, by the clock of the store's server, if it has one.
     #[must_use]
     pub fn now(&self) -> Option<Time> {
         self.server().map(super::Server::now)
     }
 
-    /// The login that the store's server knows this process by, if it has a server.
+    /// This process's login at the store's server, if it has one.
     pub fn login(&self) -> Result<Option<String>> {
         self.server().map_or(Ok(None), super::Server::login)
     }
 
-    /// Who wrote an event, as far as the store's server says.
+    /// An event's author, as far as the store's server knows.
     pub fn written_by(&self, id: &SessionId, seq: Seq) -> Result<Login> {
         self.server().map_or(Ok(Login::Unknown), |server| server.written_by(id, seq))
     }

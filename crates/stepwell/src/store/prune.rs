@@ -12,10 +12,10 @@ use crate::log::codec::{self, Body, OwnRow, Sealed};
 use crate::model::{Digest, Driver, Event, Kind, Recorded, Scrubbed, Seq, SeqRanges};
 use crate::store::lease::LeaseInfo;
 
-/// Events that are at most so far apart are read together.
+/// Events at most this far apart are read together.
 const RUN: u64 = 32;
 
-/// Empties events and records which.
+/// Empties events, and records which.
 pub(super) fn prune(rows: &dyn Rows, world: TxnContext<'_>, prune: Prune) -> Result<Written> {
     let mut row = find(rows, &prune.session)?;
     check(&row, world, &prune)?;
@@ -24,7 +24,8 @@ pub(super) fn prune(rows: &dyn Rows, world: TxnContext<'_>, prune: Prune) -> Res
     let ours = |seq: &Seq| *seq >= row.own_from() && *seq > shared;
     let hidden = read::hidden(rows, &row)?;
     let is_hidden = |seq: &Seq| hidden.iter().any(|hidden| hidden.contains(*seq));
-    // What an earlier prune had to leave to a fork that is gone by now goes with this one.
+    // An earlier prune may have left events to a fork that has since been purged. They are emptied
+    // now.
     let left: Vec<Seq> = hidden.iter().flat_map(seqs).filter(ours).collect();
     let wanted: BTreeSet<Seq> = prune.seqs.iter().copied().chain(left).collect();
     let (erase, hide): (Vec<Seq>, Vec<Seq>) = wanted.into_iter().partition(ours);
@@ -48,7 +49,7 @@ pub(super) fn prune(rows: &dyn Rows, world: TxnContext<'_>, prune: Prune) -> Res
     Ok(Written { first: seq, last: seq, lease: None })
 }
 
-/// May the session be pruned by whoever asks?
+/// May the caller prune this session?
 fn check(row: &SessionRow, world: TxnContext<'_>, prune: &Prune) -> Result<()> {
     let session = || prune.session.clone();
     if row.trashed_at.is_some() {
@@ -76,7 +77,7 @@ fn refused(row: &SessionRow, why: String) -> Error {
     Error::Illegal { session: row.head.id.clone(), kind: "a prune".to_owned(), why }
 }
 
-/// Records may go, and messages of a session that another program drives.
+/// Only records may be pruned, and messages of a session that another program drives.
 fn may_go(row: &SessionRow, seq: Seq, found: Option<&OwnRow>) -> Result<()> {
     let Some(found) = found else {
         return Err(refused(row, format!("event {seq} is missing")));
@@ -89,7 +90,7 @@ fn may_go(row: &SessionRow, seq: Seq, found: Option<&OwnRow>) -> Result<()> {
     }
 }
 
-/// The rows of events as they are when they are emptied, but for those that are.
+/// The emptied rows of events, without those that are empty already.
 fn emptied(rows: &dyn Rows, row: &SessionRow, seqs: &[Seq]) -> Result<Vec<Sealed<'static>>> {
     let mut emptied = Vec::with_capacity(seqs.len());
     for run in seqs.chunk_by(|one, next| next.get() - one.get() <= RUN) {
@@ -113,9 +114,9 @@ fn emptied(rows: &dyn Rows, row: &SessionRow, seqs: &[Seq]) -> Result<Vec<Sealed
     Ok(emptied)
 }
 
-/// A row without its contents; nothing, if it has none.
+/// A row without its contents; `None` if it has none.
 fn empty(row: &SessionRow, old: &OwnRow) -> Result<Option<Sealed<'static>>> {
-    // What spilled is not needed, so it is not fetched.
+    // Texts in blobs are not needed, so they are not fetched.
     let opened = old.open(&mut |_| Ok(Vec::new()));
     let opened =
         opened.map_err(|what| super::Damage { seq: old.seq, what }.into_error(&row.head.id))?;
@@ -127,7 +128,7 @@ fn empty(row: &SessionRow, old: &OwnRow) -> Result<Option<Sealed<'static>>> {
     let mut sealed = codec::seal(&recorded, Body::of(&recorded.event)?, &Digest::GENESIS);
     sealed.row.chain = old.chain;
     sealed.row.erased = Some(old.body_digest());
-    // Nobody finds it by its key any more.
+    // It can no longer be found by its key.
     sealed.row.key = None;
     Ok(Some(sealed))
 }

@@ -1,14 +1,14 @@
-//! Questions over all sessions: lists, counts and search.
+//! Queries over all sessions: lists, counts and search.
 
 use std::ops::Range;
 
 use super::{Order, SessionInfo};
 use crate::model::{Digest, Driver, Recorded, Role, Seq, SessionId, Status, Time};
 
-/// Which sessions are meant. Every condition that is given must hold.
+/// Conditions on sessions. All that are set must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Any of these, as the status reads now.
+    /// Any of these statuses, as they read now.
     pub status: Vec<Status>,
     /// This agent.
     pub agent: Option<String>,
@@ -18,71 +18,73 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// This label.
     pub label: Option<String>,
-    /// This text in the front of the task that the head repeats
-    /// ([`PREVIEW_BYTES`](crate::log::PREVIEW_BYTES)), whatever its case. A search sees all of it.
+    /// This text in the part of the task that the head repeats
+    /// ([`PREVIEW_BYTES`](crate::log::PREVIEW_BYTES)), ignoring case. A search covers the whole
+    /// task.
     pub task: Option<String>,
     /// This workspace.
     pub workspace: Option<String>,
-    /// Imported from this system, or kept here by it.
+    /// Imported from this system, or stored here by it.
     pub system: Option<String>,
-    /// Belonging to such a scope.
+    /// In this scope.
     pub scope: Option<InScope>,
-    /// Moved on by such a driver.
+    /// With this driver.
     pub driver: Option<Driver>,
-    /// Where they come from.
+    /// Of this origin.
     pub family: Family,
     /// Updated at this time or later.
     pub since: Option<Time>,
     /// Updated before this time.
     pub until: Option<Time>,
-    /// An id that begins so.
+    /// An id with this prefix.
     pub prefix: Option<String>,
-    /// An id whose [ending](SessionId::ending) begins with one of these; any, if there are none.
+    /// An id whose [ending](SessionId::ending) starts with one of these. Any id if the list is
+    /// empty.
     pub endings: Vec<String>,
-    /// An id with this text in it.
+    /// An id that contains this text.
     pub part: Option<String>,
-    /// Only those whose files a rewind moves, or left half moved.
+    /// Only sessions with a running or interrupted rewind of files.
     pub rewinding: bool,
     /// In the trash or not.
     pub place: TrashScope,
-    /// Sessions alone, or rows of the ledger as well.
+    /// Whether ledger rows are included.
     pub rows: LedgerRows,
 }
 
-/// A question for records of one session, by their keys.
+/// A query for records of one session by their keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordQuery {
-    /// Under which keys.
+    /// The keys.
     pub keys: KeyRange,
-    /// Which come first: the smallest keys and, under one key, the oldest records; or the
-    /// largest and the newest.
+    /// The order: the smallest keys first and, under one key, the oldest records; or the largest
+    /// and newest first.
     pub order: Order,
-    /// At most this many.
+    /// The most records to return.
     pub limit: usize,
 }
 
-/// Which keys are meant: a record's whole [path](crate::model::Record::path), `system/topic/key`.
+/// A set of keys: whole [paths](crate::model::Record::path) of records, `system/topic/key`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyRange {
-    /// This one.
+    /// This key.
     Is(String),
-    /// Those that begin so.
+    /// Keys with this prefix.
     StartsWith(String),
-    /// Those from one on, up to another that is not meant.
+    /// Keys in a half-open range.
     Between {
-        /// The first.
+        /// The first key.
         from: String,
-        /// The end, which is not meant.
+        /// The end, excluded.
         to: String,
     },
 }
 
 impl KeyRange {
-    /// The first key that may be meant, and the first one behind that is not.
+    /// The smallest key of the set, and the smallest key after it that is not in the set.
     #[must_use]
     pub fn ends(&self) -> (String, String) {
         match self {
-            // No key is between one and the same with the first character behind.
+            // No key lies between a key and the same key followed by the smallest character.
             Self::Is(key) => (key.clone(), format!("{key}\0")),
             Self::StartsWith(front) => (front.clone(), format!("{front}\u{10ffff}")),
             Self::Between { from, to } => (from.clone(), to.clone()),
@@ -91,59 +93,59 @@ impl KeyRange {
 }
 
 impl RecordQuery {
-    /// All records under some keys, the smallest keys first.
+    /// All records in a set of keys, the smallest keys first.
     #[must_use]
     pub const fn of(keys: KeyRange) -> Self {
         Self { keys, order: Order::Oldest, limit: usize::MAX }
     }
 
-    /// The last of them: the newest under the largest key.
+    /// The last records: those with the largest keys, newest first.
     #[must_use]
     pub const fn last(keys: KeyRange, limit: usize) -> Self {
         Self { keys, order: Order::Newest, limit }
     }
 }
 
-/// The record under the largest of some keys is asked for, and others that lie beside it.
+/// A query for the record with the largest key in a set, and the records that belong to it.
 #[derive(Clone, Copy)]
 pub struct NewestQuery<'a> {
-    /// Under which keys.
+    /// The keys.
     pub keys: &'a KeyRange,
-    /// Which records belong to it.
+    /// The keys of the records that belong to it.
     pub beside: &'a dyn Fn(&Recorded) -> KeyRange,
-    /// The chain's value of an earlier answer.
+    /// The chain's value in an earlier answer.
     pub known: Option<Digest>,
 }
 
-/// What a [`NewestQuery`] is answered.
+/// The answer to a [`NewestQuery`].
 #[derive(Clone, Debug)]
 pub enum Newest {
-    /// Nothing was written to the session since the answer that is known.
+    /// The session has not changed since the earlier answer.
     Unchanged,
-    /// There is no such record.
+    /// The session has no such record.
     Absent,
-    /// What is there now.
+    /// The present records.
     Found {
-        /// The session's chain, if it tells of each change to these records.
+        /// The session's chain, if it changes with every change to these records.
         chain: Option<Digest>,
         /// The newest record under the largest key.
         record: Box<Recorded>,
-        /// Those that belong to it, the oldest first.
+        /// The records that belong to it, the oldest first.
         beside: Vec<Recorded>,
     },
 }
 
-/// Which scopes are meant.
+/// A condition on scopes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InScope {
-    /// This one.
+    /// This scope.
     Is(String),
-    /// Those that begin so.
+    /// Scopes with this prefix.
     StartsWith(String),
 }
 
 impl InScope {
-    /// What a user means: `adk/app`, or with a star at its end those that begin so.
+    /// Parses what a user typed: `adk/app`, or a prefix followed by a star.
     #[must_use]
     pub fn read(text: &str) -> Self {
         match text.strip_suffix('*') {
@@ -153,21 +155,21 @@ impl InScope {
     }
 }
 
-/// Where sessions come from.
+/// A condition on sessions' origins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Family {
-    /// Anywhere.
+    /// Any origin.
     #[default]
     Any,
-    /// A user: roots and forks, not subagents.
+    /// Roots and forks, without subagents.
     Roots,
-    /// This session: its subagents and its forks.
+    /// Subagents and forks of this session.
     ChildrenOf(SessionId),
-    /// These sessions, as their subagents, or as subagents of those.
+    /// Subagents of these sessions, and their subagents.
     Below(Vec<SessionId>),
 }
 
-/// In the trash or not.
+/// A condition on the trash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrashScope {
     /// Not in the trash.
@@ -179,42 +181,42 @@ pub enum TrashScope {
     Anywhere,
 }
 
-/// Whether a list has rows of the ledger: what stays of sessions that are gone.
+/// Whether a list includes ledger rows, which deleted sessions leave behind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LedgerRows {
-    /// Sessions alone.
+    /// Only sessions.
     #[default]
     Hidden,
-    /// Both.
+    /// Sessions and rows.
     Included,
 }
 
-/// What a list is sorted by; sessions that are equal there, by birth.
+/// The sort key of a list. Equal sessions are ordered by their creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sort {
-    /// When something was last recorded.
+    /// The time of the last event.
     #[default]
     Updated,
-    /// When it began.
+    /// The time of creation.
     Created,
-    /// What it cost.
+    /// The cost.
     Cost,
-    /// How many steps it took.
+    /// The number of steps.
     Steps,
 }
 
-/// A question for one page of sessions.
+/// A query for one page of sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// Which sessions are wanted.
+    /// The conditions.
     pub filter: Filter,
-    /// Sorted by.
+    /// The sort key.
     pub sort: Sort,
-    /// Which come first; for cost and steps, newest means the largest.
+    /// The order. For cost and steps, newest means largest.
     pub order: Order,
-    /// At most this many.
+    /// The most sessions to return.
     pub limit: usize,
-    /// Where the page before ended.
+    /// The end of the previous page.
     pub after: Option<Cursor>,
 }
 
@@ -230,13 +232,13 @@ impl Default for Query {
     }
 }
 
-/// Where a page ended: a key, not a number of rows, so that sessions that come or
-/// go do not shift the next page.
+/// The end of a page: a key and not a number of rows, so that new or deleted sessions do not shift
+/// the next page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Cursor {
-    /// The last session's sorted value.
+    /// The last session's sort value.
     pub value: i64,
-    /// Its place by birth.
+    /// Its number in the store.
     pub key: i64,
 }
 
@@ -245,104 +247,102 @@ pub struct Cursor {
 pub struct Page {
     /// The sessions.
     pub sessions: Vec<SessionInfo>,
-    /// Where it ended, if there may be more.
+    /// The cursor for the next page, if there may be one.
     pub next: Option<Cursor>,
 }
 
 /// A search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Search {
-    /// Words that must all occur, in any order and case; `"quoted words"` together;
-    /// `begin*` for the beginning of a word. The last word may be only begun, unless it is
-    /// quoted.
+    /// Words that must all occur, in any order, ignoring case. `"quoted words"` must be adjacent;
+    /// `begin*` matches the start of a word. The last word may be incomplete, unless it is quoted.
     pub text: String,
-    /// In which sessions.
+    /// The sessions to search.
     pub filter: Filter,
-    /// Which hits come first.
+    /// The order of the hits.
     pub rank: Rank,
-    /// At most this many.
+    /// The most hits to return.
     pub limit: usize,
-    /// Whether [`Stepwell::search`](crate::sessions::Stepwell::search) also looks into what agents are
-    /// told before they begin.
+    /// Whether [`Stepwell::search`](crate::sessions::Stepwell::search) includes system prompts.
     pub system: SystemPrompts,
 }
 
 /// Whether system prompts are searched. Each session has one, and most are alike.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SystemPrompts {
-    /// They are left out.
+    /// Not searched.
     #[default]
     Skipped,
-    /// They are searched like other messages.
+    /// Searched like other messages.
     Searched,
 }
 
 impl Search {
-    /// The newest 20 hits of some words, in all sessions that are not in the trash.
+    /// A search for the newest 20 hits, in all sessions outside the trash.
     pub fn new(text: impl Into<String>) -> Self {
         let (filter, system) = (Filter::default(), SystemPrompts::Skipped);
         Self { text: text.into(), filter, rank: Rank::Newest, limit: 20, system }
     }
 }
 
-/// Which hits come first.
+/// The order of hits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rank {
-    /// The newest.
+    /// Newest first.
     #[default]
     Newest,
-    /// The most relevant of the newest 10,000: ranking looks at each hit, and a
-    /// common word has too many.
+    /// Most relevant first, among the newest 10,000: ranking reads every hit, and a common word has
+    /// too many.
     Relevance,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Found {
     /// The hits.
     pub hits: Vec<Hit>,
-    /// Events that the store, open for reading only, could not look into.
+    /// Events that a store open for reading only could not search.
     pub unseen: u64,
 }
 
 /// One hit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Hit {
-    /// In which session.
+    /// The session.
     pub session: SessionId,
-    /// At which event.
+    /// The event.
     pub seq: Seq,
-    /// When that happened.
+    /// When the event happened.
     pub at: Time,
     /// The event's kind.
     pub kind: String,
-    /// Who said it, if it is a message.
+    /// The role, if it is a message.
     pub role: Option<Role>,
-    /// The system that the session came from; absent, if it was begun here. A store leaves it out, and
+    /// The system that the session was imported from, if it was. A store leaves it empty, and
     /// [`Stepwell::search`](crate::sessions::Stepwell::search) fills it in.
     pub source: Option<String>,
-    /// The words around the first match.
+    /// The text around the first match.
     pub snippet: Snippet,
 }
 
-/// A piece of text with the matches in it. It is cut from a text without secrets, and only from
-/// such a one: [`Shown`](crate::backend::Shown).
+/// An excerpt with its matches. Only redacted text can become one: see
+/// [`Shown`](crate::backend::Shown).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snippet {
     /// The text, on one line.
     pub(crate) text: String,
-    /// Where the matches are, in bytes.
+    /// The byte ranges of the matches.
     pub(crate) matches: Vec<Range<usize>>,
 }
 
 impl Snippet {
-    /// The text, on one line and without secrets.
+    /// The redacted text, on one line.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Where the matches are in the text, in bytes.
+    /// The byte ranges of the matches.
     #[must_use]
     pub fn matches(&self) -> &[Range<usize>] {
         &self.matches
@@ -350,7 +350,7 @@ impl Snippet {
 }
 
 impl Sort {
-    /// What sessions are sorted by, as a number.
+    /// The sort key as a number.
     fn value(self, info: &SessionInfo) -> i64 {
         let head = &info.head;
         match self {
@@ -363,8 +363,7 @@ impl Sort {
 }
 
 impl Page {
-    /// The page that a query asks for, out of all sessions that match, each with its
-    /// place by birth.
+    /// The page that a query wants, from all matching sessions with their numbers in the store.
     pub(crate) fn cut(found: Vec<(i64, SessionInfo)>, query: &Query) -> Self {
         let entry = |(key, info): (i64, SessionInfo)| {
             (Cursor { value: query.sort.value(&info), key }, info)

@@ -1,4 +1,4 @@
-//! Reading a session through its shared prefix, checking as it goes.
+//! Reading a session, including the prefix it shares, with every event checked.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -16,7 +16,7 @@ use crate::log::{LaneState, State};
 use crate::model::event::HIDDEN;
 use crate::model::{Digest, Event, EventId, Kind, Lane, Recorded, Seq, SeqRanges, SessionId};
 
-/// The session, or that there is none.
+/// The session's row, or an error that it does not exist.
 pub fn find(rows: &dyn Rows, id: &SessionId) -> Result<SessionRow> {
     rows.session(id)?.ok_or_else(|| Error::NoSession(id.clone()))
 }
@@ -32,7 +32,7 @@ fn records(rows: &dyn Rows, row: &SessionRow, query: &RecordQuery) -> Result<Vec
     let mut found = Vec::new();
     for stretch in &stretches {
         let own = rows.records(*stretch, &asked)?;
-        // Of records that follow one another, the one below need not be read again.
+        // If the previous record is the event before, its chain's value need not be read again.
         let chains: HashMap<Seq, Digest> =
             own.iter().map(|record| (record.seq, record.chain)).collect();
         for record in own {
@@ -54,7 +54,7 @@ fn records(rows: &dyn Rows, row: &SessionRow, query: &RecordQuery) -> Result<Vec
     Ok(found)
 }
 
-/// The events of a session that are selected.
+/// The selected events of a session.
 pub fn select(rows: &dyn Rows, id: &SessionId, selection: Selection<'_>) -> Result<Slice> {
     let row = find(rows, id)?;
     let mut chain = None;
@@ -64,7 +64,7 @@ pub fn select(rows: &dyn Rows, id: &SessionId, selection: Selection<'_>) -> Resu
         Selection::Records(query) => records(rows, &row, query)?,
         Selection::Named(id) => event(rows, &row, id)?.into_iter().collect(),
         Selection::Newest(query) => {
-            // What a fork shares may be erased without a word in the fork's own chain.
+            // In a fork, shared events may be erased without a change of its own chain.
             chain = row.base.is_none().then_some(row.chain);
             let is_known = chain.is_some() && chain == query.known;
             if is_known { Vec::new() } else { newest_record(rows, &row, query)? }
@@ -73,7 +73,7 @@ pub fn select(rows: &dyn Rows, id: &SessionId, selection: Selection<'_>) -> Resu
     Ok(Slice { events, chain, ..Slice::default() })
 }
 
-/// A session's newest record of some, and those beside it.
+/// The record with the largest key, and the records that belong to it.
 fn newest_record(
     rows: &dyn Rows,
     row: &SessionRow,
@@ -86,7 +86,7 @@ fn newest_record(
     Ok(found)
 }
 
-/// The events that prunes had to leave to forks, and that no longer count in this session.
+/// The events that prunes left to forks, and that no longer count in this session.
 pub(crate) fn hidden(rows: &dyn Rows, row: &SessionRow) -> Result<Vec<SeqRanges>> {
     if !row.head.hides {
         return Ok(Vec::new());
@@ -130,7 +130,7 @@ fn keyed(rows: &dyn Rows, row: &SessionRow, facts: Facts<'_>) -> Result<Vec<Reco
     Ok(found)
 }
 
-/// A session's event that bears a client's id, be it one that it shares.
+/// A session's event with a client's id, own or shared.
 fn event(rows: &dyn Rows, row: &SessionRow, id: &EventId) -> Result<Option<Recorded>> {
     let Some(found) = event_by_id(rows, row, row.head.seq, id)? else { return Ok(None) };
     let stretch = stretches(rows, row, found.seq)?.pop();
@@ -138,21 +138,21 @@ fn event(rows: &dyn Rows, row: &SessionRow, id: &EventId) -> Result<Option<Recor
     checked(rows, row, stretch, &found).map(Some)
 }
 
-/// Opens one event of a stretch, checked against the row below it.
+/// Decodes one event of a stretch, checked against the row before it.
 fn checked(
     rows: &dyn Rows,
     row: &SessionRow,
     stretch: Stretch,
     found: &Row<'_>,
 ) -> Result<Recorded> {
-    // Within a stretch the row below is the same owner's.
+    // Within a stretch, the row before belongs to the same session.
     let below = found.seq.prev();
     let own = if below >= stretch.from { own_chain(rows, stretch.key, below)? } else { None };
     let prev = own.map_or_else(|| chain_at(rows, row, below), Ok)?;
     checked_after(row, &prev, found, rows)
 }
 
-/// Opens one event, checked against the chain's value below it.
+/// Decodes one event, checked against the chain's value before it.
 fn checked_after(
     row: &SessionRow,
     below: &Digest,
@@ -163,7 +163,7 @@ fn checked_after(
     opened.map_err(|what| Damage { seq: found.seq, what }.into_error(&row.head.id))
 }
 
-/// Opens an event whose row, and the chain's value at the row below it, are known already.
+/// Decodes an event whose row is known, with the chain's value before it.
 pub fn opened(
     id: &SessionId,
     below: Option<Digest>,
@@ -180,13 +180,13 @@ pub fn opened(
     opened.map_err(|what| damaged(found.seq, what))
 }
 
-/// That an event of a session is not there.
+/// The error for a missing event.
 #[must_use]
 pub fn missing(id: &SessionId, seq: Seq) -> Error {
     Damage { seq, what: MISSING.to_owned() }.into_error(id)
 }
 
-/// The fold of a session's events up to `at`, from the nearest snapshot below.
+/// The fold of a session's events up to `at`, from the nearest earlier snapshot.
 pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<State> {
     if at == row.head.seq {
         return Ok(State { head: row.head.clone(), lanes: lanes(rows, row)? });
@@ -210,7 +210,7 @@ pub(crate) fn state_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Sta
     }
 }
 
-/// A session's event up to `to` that bears a client's id, be it one that it shares.
+/// A session's event up to `to` with a client's id, own or shared.
 pub(crate) fn event_by_id(
     rows: &dyn Rows,
     row: &SessionRow,
@@ -233,8 +233,7 @@ pub(crate) fn event_by_id(
     Ok(None)
 }
 
-/// One of several ids that a session's events bear already, those that it shares included,
-/// and the event that bears it.
+/// The first of several ids that an event of the session has, own or shared, with that event's seq.
 pub(crate) fn any_by_id(
     rows: &dyn Rows,
     row: &SessionRow,
@@ -251,7 +250,7 @@ pub(crate) fn any_by_id(
     Ok(None)
 }
 
-/// The row of one of a session's own events.
+/// The row of a session's own event.
 pub fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<OwnRow>> {
     let mut found = None;
     let _ = rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
@@ -261,7 +260,7 @@ pub fn own_row(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<OwnRow>> {
     Ok(found)
 }
 
-/// The chain's value at one of a session's own events.
+/// The chain's value at a session's own event.
 fn own_chain(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<Digest>> {
     let mut found = None;
     let _ = rows.visit(Stretch { key, from: seq, to: seq }, Order::Oldest, &mut |row| {
@@ -271,13 +270,13 @@ fn own_chain(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Option<Digest>> {
     Ok(found)
 }
 
-/// The row of a session's event, be it one that it shares.
+/// The row of a session's event, own or shared.
 pub(crate) fn row_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Option<OwnRow>> {
     let owner = stretches(rows, row, at)?.last().map_or(row.key, |stretch| stretch.key);
     own_row(rows, owner, at)
 }
 
-/// The chain's value at a seq of a session, from the row there.
+/// The chain's value at a seq of a session, from that row.
 pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Digest> {
     if at == Seq::ZERO {
         return Ok(Digest::GENESIS);
@@ -286,7 +285,7 @@ pub(crate) fn chain_at(rows: &dyn Rows, row: &SessionRow, at: Seq) -> Result<Dig
     row_at(rows, row, at)?.map(|row| row.chain).ok_or_else(missing)
 }
 
-/// How a session stands, as everyone is to read it.
+/// A session's info as callers read it: without a live runner, it is not running.
 #[must_use]
 pub fn info(row: SessionRow, world: TxnContext<'_>) -> SessionInfo {
     let (held, own_from) = (row.runner(world), row.own_from());
@@ -301,7 +300,7 @@ pub fn info(row: SessionRow, world: TxnContext<'_>) -> SessionInfo {
     }
 }
 
-/// A place in a session's log, or its end.
+/// The chain's value at a seq of a session's log, or at its end.
 pub fn place(rows: &dyn Rows, row: &SessionRow, at: Option<Seq>) -> Result<Option<Place>> {
     let seq = match at {
         None => return Ok(Some(Place { seq: row.head.seq, chain: row.chain })),
@@ -318,27 +317,28 @@ pub fn lanes(rows: &dyn Rows, row: &SessionRow) -> Result<BTreeMap<Lane, LaneSta
     Ok(lanes)
 }
 
-/// Who wrote an event, as far as a server says.
+/// An event's author, as far as the server knows.
 pub fn written_by(rows: &dyn Rows, row: &SessionRow, seq: Seq) -> Result<Login> {
     Ok(row_at(rows, row, seq)?.map_or(Login::Noted(None), |row| row.login))
 }
 
-/// What re-reading a session's whole log shows.
+/// The result of re-reading a session's whole log.
 #[derive(Debug)]
 pub struct Reread {
     /// The verdict.
     pub verdict: Verdict,
-    /// The fold of what is intact.
+    /// The fold of the undamaged events.
     pub state: Option<State>,
-    /// The chain's value there.
+    /// The chain's value at the last undamaged event.
     pub chain: Digest,
 }
 
-/// How many events are read at a time while verifying, to bound memory.
+/// Events per read while verifying, to bound memory.
 const VERIFY_STRIDE: u64 = 1_000;
 
-/// Re-reads, re-hashes and re-folds a session. What was replaced without a record of it is
-/// damaged: the chain cannot tell, since it keeps the digest of what was there.
+/// Reads all of a session's events again, checks their digests, and folds them. An event that was
+/// replaced without a record of it counts as damaged. The chain cannot show that, since it covers
+/// the original's digest.
 pub fn reread(rows: &dyn Rows, row: &SessionRow) -> Result<Reread> {
     let mut replacements = Replacements::default();
     let whole = reread_to(rows, row, row.head.seq, &mut replacements)?;

@@ -1,4 +1,4 @@
-//! Recording one event in a session that may be written to.
+//! Recording one event, after all checks.
 
 use super::read;
 use super::rows::{Rows, SessionRow, TxnContext};
@@ -8,12 +8,12 @@ use crate::log::codec::{self, Body, Login};
 use crate::log::{LaneState, State};
 use crate::model::{Epoch, Lane, NewEvent, Recorded, Seq};
 
-/// After how many events a session's fold is kept, so that the state at any seq,
-/// where a fork may begin, is at most so many events away.
+/// A snapshot of the fold is stored this often, so that the state at any seq, where a fork may
+/// begin, is at most this many events away.
 const SNAPSHOT_STRIDE: u64 = 256;
 
-/// How many lanes make a snapshot twice as rare, so that what they take up stays in
-/// proportion to the events.
+/// This many lanes double the distance between snapshots, so that their size stays in proportion to
+/// the events.
 const SNAPSHOT_LANES: u64 = 32;
 
 /// Records one event: its row, its lane, and the head in `row`, which the caller saves.
@@ -45,7 +45,7 @@ pub(super) fn record(
     }
     if seq.get().is_multiple_of(SNAPSHOT_STRIDE) {
         let lanes = read::lanes(rows, row)?;
-        // A snapshot holds every lane: the more there are, the further apart they stand.
+        // A snapshot holds every lane, so more lanes mean fewer snapshots.
         let stride = SNAPSHOT_STRIDE * (1 + lanes.len() as u64 / SNAPSHOT_LANES);
         if seq.get().is_multiple_of(stride) {
             rows.put_snapshot(row.key, &State { head: row.head.clone(), lanes })?;
@@ -54,7 +54,7 @@ pub(super) fn record(
     Ok(seq)
 }
 
-/// Brings a lane into the session's row, and the one that was there out of it.
+/// Moves a lane's state into the session's row, and the previous lane's out of it.
 fn turn_to<'a>(rows: &dyn Rows, row: &'a mut SessionRow, lane: &Lane) -> Result<&'a mut LaneState> {
     let there = row.lane.take();
     let (_, state) = match there {
@@ -69,7 +69,7 @@ fn turn_to<'a>(rows: &dyn Rows, row: &'a mut SessionRow, lane: &Lane) -> Result<
     Ok(state)
 }
 
-/// Is the lease under that epoch the session's newest?
+/// Fails unless the session's newest lease is held under this epoch.
 pub(super) fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
     let held = row.lease.as_ref().filter(|lease| lease.held.is_some());
     match held.map(|lease| lease.epoch) {
@@ -78,7 +78,7 @@ pub(super) fn check_epoch(row: &SessionRow, epoch: Epoch) -> Result<()> {
     }
 }
 
-/// Does what a write takes for granted hold?
+/// Fails unless the write's condition holds.
 pub(super) fn check_expected(
     rows: &dyn Rows,
     row: &SessionRow,
@@ -103,13 +103,13 @@ fn is_intact(rows: &dyn Rows, row: &SessionRow, seq: Seq) -> Result<bool> {
         return Ok(false);
     }
     let Some(found) = read::row_at(rows, row, seq)? else { return Ok(false) };
-    // What spilled is not needed, so it is not fetched.
+    // Texts in blobs are not needed, so they are not fetched.
     let opened = found.open(&mut |_| Ok(Vec::new()));
     let opened = opened.map_err(|what| Damage { seq, what }.into_error(&row.head.id))?;
     Ok(!opened.event.is_emptied())
 }
 
-/// A session that is damaged up to there is not written to.
+/// Fails if the session is damaged at or before `upto`.
 pub(super) fn refuse_damaged(row: &SessionRow, upto: Seq) -> Result<()> {
     match &row.damage {
         Some(Damage { seq, what }) if *seq <= upto => {

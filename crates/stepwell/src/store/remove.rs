@@ -16,7 +16,7 @@ pub fn trash(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Resu
     let ids: Vec<SessionId> = targets.iter().map(|target| target.id.clone()).collect();
     let parents = rows.parents_among(&ids)?;
     let judge = |target: &Target| judge(rows, world, target, |id| parents.contains(id));
-    // Rows are written together: one statement for all is cheaper than one for each.
+    // Rows are written together: one statement is cheaper than one per row.
     let mut going = BTreeSet::new();
     let removal = each(targets, |target, removal| {
         let mut family = judge(target)?;
@@ -42,7 +42,8 @@ fn write_trashed(rows: &dyn Rows, world: TxnContext<'_>, going: &mut BTreeSet<Ke
     if keys.is_empty() { Ok(()) } else { rows.set_trashed(&keys, world.now) }
 }
 
-/// Brings sessions back from the trash, with the subagents that went with them.
+/// Restores sessions from the trash, with the subagents' sessions that were moved there together
+/// with them.
 pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
     let targets: Vec<Target> = ids.iter().cloned().map(Target::from).collect();
     each(&targets, |target, removal| {
@@ -52,7 +53,7 @@ pub fn restore(rows: &dyn Rows, ids: &[SessionId]) -> Result<Removal> {
             let kind = "a restore".to_owned();
             return Err(Error::Illegal { session: target.id.clone(), kind, why });
         };
-        // A subagent's session is found below its parent, or not at all.
+        // A subagent's session cannot be restored without its parent.
         if let Origin::Subagent { parent } = &row.head.origin
             && find(rows, parent).is_ok_and(|parent| parent.trashed_at.is_some())
         {
@@ -75,7 +76,7 @@ pub fn purge(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Resu
         let family = judge(rows, world, target, |_| true)?;
         let trashed = family[0].trashed_at.is_some();
         for member in family {
-            // What was brought back from the trash stays when the rest of it goes.
+            // A subagent's session that was restored stays when the rest of the family is purged.
             if trashed && member.trashed_at.is_none() {
                 continue;
             }
@@ -87,8 +88,8 @@ pub fn purge(rows: &dyn Rows, world: TxnContext<'_>, targets: &[Target]) -> Resu
     })
 }
 
-/// Does something to each target. What one target refuses leaves it, and is told; what
-/// the store refuses ends all.
+/// Acts on each target. If a target is refused, it is left and reported. Errors of the store end
+/// the whole operation.
 fn each(
     targets: &[Target],
     mut act: impl FnMut(&Target, &mut Removal) -> Result<()>,
@@ -110,8 +111,8 @@ fn each(
     Ok(removal)
 }
 
-/// The session and its subagents' sessions, if they may go: none of them runs, and the
-/// session is still where it was judged.
+/// The session and its subagents' sessions, if they may be removed: none of them runs, and the
+/// session has not changed since it was judged.
 fn judge(
     rows: &dyn Rows,
     world: TxnContext<'_>,
@@ -151,10 +152,10 @@ fn judge(
     Ok(family)
 }
 
-/// A session and its subagents' sessions, itself first.
+/// A session and its subagents' sessions, the session first.
 fn family(rows: &dyn Rows, row: SessionRow) -> Result<Vec<SessionRow>> {
     let mut below = rows.subagents(&row.head.id)?;
-    // A circle cannot be made through a store; in a forged one it is its own subagent.
+    // A store cannot create a cycle; in a forged one, a session is its own subagent.
     below.retain(|key| *key != row.key);
     let mut family = vec![row];
     for key in below {
@@ -163,8 +164,8 @@ fn family(rows: &dyn Rows, row: SessionRow) -> Result<Vec<SessionRow>> {
     Ok(family)
 }
 
-/// Events that forks share go to the fork that shares most of them; the others
-/// share them there from now on. So a shared prefix lives until its last user.
+/// Moves shared events to the fork that shares the most. The other forks then share that fork's
+/// copy, so a shared prefix exists until its last user is purged.
 fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
     let forks = rows.forks(row.key)?;
     let Some(heir) = forks.iter().copied().max_by_key(|fork| (fork.at, -fork.key)) else {
@@ -173,7 +174,7 @@ fn hand_over(rows: &dyn Rows, row: &SessionRow) -> Result<()> {
     rows.adopt(heir, row)?;
     let own = row.own_from();
     for fork in forks.iter().filter(|fork| fork.key != heir.key) {
-        // A fork from below this session's own events shares them further down.
+        // Forks below this session's own events share an ancestor's rows.
         if fork.at >= own {
             rows.rebase(fork.key, Base { key: heir.key, at: fork.at })?;
         }

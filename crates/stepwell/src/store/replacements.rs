@@ -1,8 +1,8 @@
-//! Events that no longer say what was recorded, and the records that say so.
+//! Replaced events, and the `scrubbed` events that record them.
 //!
-//! A scrub or a prune keeps the digest of what it replaces, so that the chain holds. Whoever can
-//! write to the store without it can do the same. So each replacement has to be told by a
-//! `scrubbed` event, which is in the chain itself: it names the event and what stands there now.
+//! A scrub or a prune keeps the original's digest, so that the chain verifies. Anyone who can write
+//! to the database can do the same. So each replacement must be recorded by a `scrubbed` event,
+//! which the chain covers: it holds the event's seq and the digest of its new body.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,10 +13,10 @@ use super::{Order, Replaced};
 use crate::error::Result;
 use crate::model::{Digest, Event, Kind, Origin, Recorded, Seq, SeqRanges};
 
-/// What is said of an event that was replaced without a record of it.
-pub(super) const UNRECORDED: &str = "it was replaced, and nothing says by what";
+/// The damage of an event that was replaced without a record of it.
+pub(super) const UNRECORDED: &str = "it was replaced without a record";
 
-/// What was replaced in a log, and what the log says of it.
+/// The replaced events in a log, and what the log records of them.
 #[derive(Debug, Default)]
 pub(super) struct Replacements {
     found: Vec<Found>,
@@ -29,7 +29,7 @@ struct Found {
     emptied: bool,
 }
 
-/// What `scrubbed` events say.
+/// What `scrubbed` events record.
 #[derive(Debug, Default)]
 struct Told {
     erased: BTreeMap<Seq, Digest>,
@@ -51,7 +51,7 @@ impl Told {
 }
 
 impl Replacements {
-    /// Takes in some events of the log, and which of them were replaced.
+    /// Adds events of the log, with those among them that were replaced.
     pub(super) fn note(&mut self, events: &[Recorded], replaced: Vec<Replaced>) {
         events.iter().for_each(|event| self.told.note(&event.event));
         let is_emptied = |seq: Seq| {
@@ -77,8 +77,8 @@ impl Replacements {
     }
 }
 
-/// Is a replacement told where a fork cannot see it? The session that keeps a shared event may have
-/// been scrubbed after the fork. If that session was purged since, its record went with it.
+/// Is a replacement recorded where a fork cannot see it? The session that keeps a shared event may
+/// have been scrubbed after the fork. If that session was purged since, its record went with it.
 fn told_elsewhere(rows: &dyn Rows, row: &SessionRow, found: &Found) -> Result<bool> {
     let seq = found.replaced.seq;
     let owner = stretches(rows, row, seq)?.last().map_or(row.key, |stretch| stretch.key);
@@ -92,7 +92,7 @@ fn told_elsewhere(rows: &dyn Rows, row: &SessionRow, found: &Found) -> Result<bo
     }
 }
 
-/// What a session's own events after a seq say.
+/// What a session's own events after a seq record.
 fn told_after(rows: &dyn Rows, key: Key, seq: Seq) -> Result<Told> {
     let mut told = Told::default();
     let to = rows.last_own(key)?.unwrap_or(seq);

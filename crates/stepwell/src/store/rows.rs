@@ -1,7 +1,7 @@
-//! The rows that a store keeps, as the shared logic sees them inside one transaction.
+//! The rows of a store, as the shared logic sees them inside one transaction.
 //!
-//! Stores differ only in how they keep rows; what the rows mean is written once, in the
-//! modules beside this one.
+//! Stores differ only in how they keep rows. What the rows mean is written once, in the modules
+//! beside this one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use crate::log::{Head, LaneState, State};
 use crate::model::{Digest, Epoch, EventId, Kind, Lane, Owner, Seq, SessionId, Time};
 use crate::store::lease::{LeaseInfo, Processes};
 
-/// A session's number within its store, in order of birth.
+/// A session's number in its store, in order of creation.
 pub type Key = i64;
 
 /// A session's row.
@@ -22,47 +22,47 @@ pub type Key = i64;
 pub struct SessionRow {
     /// Its number.
     pub key: Key,
-    /// As folded, not as it reads: `running` may have no runner.
+    /// The folded head: `running` may have no runner.
     pub head: Head,
     /// The chain's value at the head.
     pub chain: Digest,
-    /// Whose events come before its own.
+    /// The shared prefix before its own events.
     pub base: Option<Base>,
-    /// When it went to the trash.
+    /// When it was moved to the trash.
     pub trashed_at: Option<Time>,
-    /// The first damage that is known of.
+    /// The first known damage.
     pub damage: Option<Damage>,
-    /// Bytes of its own events and of the blobs they name.
+    /// The size of its own events and of the blobs they name.
     pub bytes: u64,
-    /// The lane that was written last. It is kept here, not among the other lanes,
-    /// since most sessions have one lane and most appends write to the same.
+    /// The last lane written. It is kept here and not with the other lanes, since most sessions
+    /// have one lane and most appends use the same one.
     pub lane: Option<(Lane, LaneState)>,
-    /// As read; [`Rows::update_session`] does not write it.
+    /// The lease, when read; [`Rows::update_session`] does not write it.
     pub lease: Option<LeaseRow>,
 }
 
 /// A shared prefix: another session's events up to a seq.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Base {
-    /// Whose events.
+    /// The session that keeps them.
     pub key: Key,
-    /// The last of them that is shared.
+    /// The last shared event.
     pub at: Seq,
 }
 
-/// A lease's row. It outlives its holder, so that epochs never repeat.
+/// A lease's row. It stays after the lease ends, so that epochs never repeat.
 #[derive(Clone, Debug)]
 pub struct LeaseRow {
     /// The newest epoch.
     pub epoch: Epoch,
-    /// Who holds it, and until when.
+    /// The process that holds it, and when it expires.
     pub held: Option<(Owner, Time)>,
-    /// The login that a server knows the holder by; as read, the server itself writes it.
+    /// The process's login, when read; the server itself writes it.
     pub login: Option<String>,
 }
 
 impl LeaseRow {
-    /// The lease, if someone holds it.
+    /// The lease, if a process holds it.
     #[must_use]
     pub fn held(&self) -> Option<LeaseInfo> {
         let (holder, expires) = self.held.clone()?;
@@ -71,98 +71,98 @@ impl LeaseRow {
 }
 
 impl SessionRow {
-    /// Who holds its lease, dead or alive.
+    /// The lease, if a process holds it, dead or alive.
     #[must_use]
     pub fn held(&self) -> Option<LeaseInfo> {
         self.lease.as_ref().and_then(LeaseRow::held)
     }
 
-    /// Who holds its lease and is alive.
+    /// The lease, if a live process holds it.
     #[must_use]
     pub fn runner(&self, world: TxnContext<'_>) -> Option<LeaseInfo> {
         self.held().filter(|held| !held.is_dead(world.now, world.processes))
     }
 
-    /// The first event that is its own.
+    /// Its first own event.
     #[must_use]
     pub fn own_from(&self) -> Seq {
         self.base.map_or(Seq::FIRST, |base| base.at.next())
     }
 }
 
-/// A stretch of one session's own events.
+/// A range of one session's own events.
 #[derive(Clone, Copy, Debug)]
 pub struct Stretch {
     /// The session.
     pub key: Key,
-    /// The first, both ends included.
+    /// The first event, included.
     pub from: Seq,
-    /// The last.
+    /// The last event, included.
     pub to: Seq,
 }
 
-/// Which keyed events are meant.
+/// A condition on keyed events.
 #[derive(Clone, Copy, Debug)]
 pub struct Facts<'a> {
-    /// Of these kinds.
+    /// The kinds.
     pub kinds: &'a [Kind],
-    /// Under this key; absent, under any.
+    /// The key; absent for any.
     pub key: Option<&'a str>,
-    /// From here on.
+    /// The first seq.
     pub from: Seq,
 }
 
 impl<'a> Facts<'a> {
-    /// All of some kinds.
+    /// All of these kinds.
     #[must_use]
     pub const fn of(kinds: &'a [Kind]) -> Self {
         Self { kinds, key: None, from: Seq::FIRST }
     }
 
-    /// Those of some kinds under one key.
+    /// Those of these kinds with one key.
     #[must_use]
     pub const fn under(kinds: &'a [Kind], key: &'a str) -> Self {
         Self { kinds, key: Some(key), from: Seq::FIRST }
     }
 }
 
-/// Access to the rows within one transaction.
+/// Access to a store's rows within one transaction.
 pub trait Rows {
     /// A session's row.
     fn session(&self, id: &SessionId) -> Result<Option<SessionRow>>;
-    /// The same, by its number.
+    /// The row of the session with this number.
     fn session_by_key(&self, key: Key) -> Result<Option<SessionRow>>;
-    /// Inserts a row and returns its key; the row's own is ignored.
+    /// Inserts a row and returns its number; the one in the row is ignored.
     fn insert_session(&self, row: &SessionRow) -> Result<Key>;
-    /// Writes a session's row, but for its lease.
+    /// Writes a session's row, without its lease.
     fn update_session(&self, row: &SessionRow) -> Result<()>;
-    /// Notes that these sessions are in the trash since then.
+    /// Marks sessions as in the trash since `when`.
     fn set_trashed(&self, keys: &[Key], when: Time) -> Result<()>;
 
     /// Writes a session's lease.
     fn put_lease(&self, key: Key, lease: &LeaseRow) -> Result<()>;
 
-    /// The lanes of a session, but for the one in its row.
+    /// The lanes of a session, without the one in its row.
     fn lanes(&self, key: Key) -> Result<BTreeMap<Lane, LaneState>>;
-    /// One of them; an empty one, if it is not there.
+    /// A lane of these; an empty one if absent.
     fn lane(&self, key: Key, lane: &Lane) -> Result<LaneState>;
-    /// Writes one of them.
+    /// Writes a lane of these.
     fn put_lane(&self, key: Key, lane: &Lane, state: &LaneState) -> Result<()>;
 
-    /// Inserts an event with its spilled texts. Returns the bytes that it and the
-    /// blobs it names take up. Fails if a blob that it names is not there.
+    /// Inserts an event and the texts moved out of it. Returns the size of the event and of the
+    /// blobs that it names. Fails if a blob that it names is missing.
     fn insert_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<u64>;
-    /// Replaces an event's row, for a scrub, and forgets what only it named.
+    /// Replaces an event's row, for a scrub, and removes blobs that only it named.
     fn replace_event(&self, key: Key, sealed: &Sealed<'_>) -> Result<()>;
-    /// One of a session's own events, by the client's name for it.
+    /// A session's own event by its client's id.
     fn event_by_id(&self, key: Key, id: &EventId) -> Result<Option<OwnRow>>;
-    /// May one of a session's own events bear one of these names? Saying so when none does
-    /// costs a look at each.
+    /// May one of a session's own events have one of these ids? A wrong yes only costs a lookup for
+    /// each.
     fn has_any_id(&self, _key: Key, _ids: &[EventId]) -> Result<bool> {
         Ok(true)
     }
-    /// Hands out a stretch's rows in order, until the visitor has had enough. The
-    /// visitor may read other rows meanwhile.
+    /// Passes a stretch's rows to the visitor in order, until it breaks. The visitor may read other
+    /// rows in between.
     fn visit(
         &self,
         stretch: Stretch,
@@ -172,10 +172,10 @@ pub trait Rows {
     /// A stretch's keyed events, oldest first.
     fn keyed_events(&self, stretch: Stretch, facts: Facts<'_>) -> Result<Vec<OwnRow>>;
 
-    /// A stretch's records, in the order and up to the limit that were asked for.
+    /// A stretch's records, in the query's order and up to its limit.
     fn records(&self, stretch: Stretch, query: &RecordQuery) -> Result<Vec<OwnRow>>;
-    /// Replaces the rows of events that a prune emptied, takes them out of the search index, and
-    /// forgets what only they named. Returns the bytes that this frees.
+    /// Replaces the rows of pruned events, removes them from the search index, and removes blobs
+    /// that only they named. Returns the freed size.
     fn prune(&self, key: Key, emptied: &[Sealed<'_>]) -> Result<u64>;
 
     /// The bytes of a blob, checked against their digest.
@@ -183,44 +183,43 @@ pub trait Rows {
 
     /// The newest snapshot of a session at or before a seq.
     fn snapshot(&self, key: Key, at: Seq) -> Result<Option<State>>;
-    /// Keeps the fold of a session's events.
+    /// Stores the fold of a session's events.
     fn put_snapshot(&self, key: Key, state: &State) -> Result<()>;
-    /// Forgets what was kept so.
+    /// Removes a session's snapshots.
     fn drop_snapshots(&self, key: Key) -> Result<()>;
 
-    /// The sessions of a session's subagents, all the way down.
+    /// The sessions of a session's subagents, at every depth.
     fn subagents(&self, id: &SessionId) -> Result<Vec<Key>>;
-    /// Which of some sessions may have subagents? Naming one that has none costs a look.
+    /// Which of some sessions may have subagents? A wrong yes only costs a lookup.
     fn parents_among(&self, ids: &[SessionId]) -> Result<BTreeSet<SessionId>> {
         Ok(ids.iter().cloned().collect())
     }
-    /// The last of a session's own events that is stored, whatever its head says.
+    /// The last of a session's own events that is stored, independent of its head.
     fn last_own(&self, key: Key) -> Result<Option<Seq>>;
-    /// The sessions that share this one's events, each with the last it shares.
+    /// The sessions that share this one's events, each with the last shared one.
     fn forks(&self, key: Key) -> Result<Vec<Base>>;
-    /// Gives a session's own events up to a seq to one of its forks, which takes
-    /// over its base.
+    /// Moves a session's own events up to a seq to one of its forks, which also gets its base.
     fn adopt(&self, fork: Base, from: &SessionRow) -> Result<()>;
-    /// Lets a fork share another session's events from now on.
+    /// Makes a fork share another session's events from now on.
     fn rebase(&self, fork: Key, base: Base) -> Result<()>;
     /// Removes a session with all its rows, and the blobs that only it named.
     fn erase(&self, key: Key) -> Result<()>;
-    /// Has a session's place in the search index built anew.
+    /// Marks a session's part of the search index for rebuilding.
     fn reindex(&self, row: &SessionRow) -> Result<()>;
     /// Replaces all lanes of a session.
     fn replace_lanes(&self, key: Key, lanes: &BTreeMap<Lane, LaneState>) -> Result<()>;
 }
 
-/// What the logic knows of the world at the moment of a transaction.
+/// The environment of a transaction.
 #[derive(Clone, Copy, Debug)]
 pub struct TxnContext<'a> {
     /// The time.
     pub now: Time,
-    /// Knows which processes live.
+    /// Checks which processes are alive.
     pub processes: &'a dyn Processes,
 }
 
-/// A head's checksum: a row whose head was changed by anything but its store shows it.
+/// A head's checksum, which shows a change to its row from outside the store.
 #[must_use]
 pub fn head_sum(head: &[u8], chain: &Digest) -> [u8; 8] {
     let digest = Digest::of_fields(&[head, chain.as_bytes()]);
@@ -229,7 +228,7 @@ pub fn head_sum(head: &[u8], chain: &Digest) -> [u8; 8] {
     front
 }
 
-/// What is shown of a session whose head cannot be read.
+/// The head shown for a session whose own is unreadable.
 #[must_use]
 pub fn stand_in(id: &str, created: Time, updated: Time) -> Head {
     let fallback = || "damaged".parse().expect("the word is a valid id");

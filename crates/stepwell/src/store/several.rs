@@ -1,5 +1,5 @@
-//! Questions about several sessions at once, which a store on a server answers in one round trip.
-//! Here is how any other store answers them: one session after the other.
+//! Queries over several sessions at once, which a store on a server answers in one round trip. This
+//! implementation for other stores reads one session after the other.
 
 use std::collections::BTreeMap;
 
@@ -8,17 +8,17 @@ use super::{Selection, Span, Store};
 use crate::error::Result;
 use crate::model::{Kind, Recorded, Seq, SessionId};
 
-/// How many events at the end of a log are looked through for the last one of a kind: labels and
-/// tags may have come after it.
+/// How many events at the end of a log are searched for the last one of a kind, since labels and
+/// tags may follow it.
 pub const LOOK_BACK: usize = 200;
 
-/// Which events of each of several sessions are wanted. The first event of its log and the first
-/// that is its own always are.
+/// Which events of each session to return, besides the first event of its log and its first own
+/// event, which are always included.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt<'a> {
-    /// All that have a key, of these kinds. Records are not among them.
+    /// All keyed events of these kinds, except records.
     pub keyed: &'a [Kind],
-    /// The last of these kinds, if it is among the last [`LOOK_BACK`] of the session.
+    /// The last event of these kinds, if it is among the last [`LOOK_BACK`] of the session.
     pub last: &'a [Kind],
 }
 

@@ -1,5 +1,5 @@
-//! Reading a session's events in order, each checked against the row below it. Where there are
-//! many, other threads check and decode them while this one reads on.
+//! Reading a session's events in order, each checked against the row before it. For long ranges,
+//! other threads check and decode the events while this one reads on.
 
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
@@ -12,19 +12,19 @@ use crate::error::{Error, Result};
 use crate::log::codec::{OwnRow, Row};
 use crate::model::{Digest, Kind, Recorded, Seq};
 
-/// From how many events on others help. Fewer are read before a thread has begun.
+/// From how many events on helpers are used. Fewer are read faster than a thread starts.
 const MANY: u64 = 500;
 
-/// How many rows are handed over at a time.
+/// Rows per batch.
 const BATCH: usize = 64;
 
-/// How many batches may wait for a helper; the reader opens the next one itself.
+/// How many batches may wait for a helper. After that, the reader decodes the next one itself.
 const WAITING: usize = 2;
 
-/// The most threads that help a reader, whose rows come one by one.
+/// The most helpers of one reader.
 const MOST_HELPERS: usize = 3;
 
-/// What is said of an event that is not there.
+/// The damage of a missing event.
 pub(super) const MISSING: &str = "it is missing";
 
 /// The stretches of rows that make up a session's events 1..=`to`, oldest first.
@@ -50,7 +50,7 @@ pub(crate) fn stretches(rows: &dyn Rows, row: &SessionRow, to: Seq) -> Result<Ve
     Ok(found)
 }
 
-/// Reads events in the order asked for, up to the first that fails its check.
+/// Reads events in the requested order, up to the first that fails its check.
 pub(crate) fn slice(rows: &dyn Rows, row: &SessionRow, span: Span) -> Result<Slice> {
     if span.limit == 0 {
         return Ok(Slice::default());
@@ -72,8 +72,8 @@ fn read(rows: &dyn Rows, row: &SessionRow, span: Span, opener: Opener<'_>) -> Re
     if span.order == Order::Newest {
         stretches.reverse();
     }
-    // The chain links each row to the one below, so one row below the range is
-    // read as well. Going down, a row waits until the one below it is known.
+    // The chain links each row to the one before, so the row before the range is read as well.
+    // Newest first, a row waits until the one before it is known.
     let below = span.from.prev().max(Seq::FIRST);
     let mut reader = Reader { span, prev: None, next: below, waiting: None, damage: None, opener };
     for stretch in stretches {
@@ -84,7 +84,7 @@ fn read(rows: &dyn Rows, row: &SessionRow, span: Span, opener: Opener<'_>) -> Re
         match rows.visit(wanted, span.order, &mut |row| Ok(reader.read(row))) {
             Ok(ControlFlow::Continue(())) => {}
             Ok(ControlFlow::Break(())) => return Ok(reader.finish()),
-            // The file is broken below the rows: what came before it counts.
+            // The database file is damaged below the rows. Events before the damage count.
             Err(Error::DamagedStore { what, .. }) => {
                 let _ = reader.damaged(reader.expected(), what);
                 return Ok(reader.finish());
@@ -96,17 +96,17 @@ fn read(rows: &dyn Rows, row: &SessionRow, span: Span, opener: Opener<'_>) -> Re
     Ok(reader.finish())
 }
 
-/// Sees that rows come without a gap, and knows the chain's value below each.
+/// Checks that rows come without a gap, and tracks the chain's value before each.
 struct Reader<'a> {
-    /// Its end is that of the log, at most.
+    /// The requested range, ending at the log's end at the latest.
     span: Span,
-    /// The chain's value at the row before, going up.
+    /// Oldest first: the previous row's chain.
     prev: Option<Digest>,
-    /// The seq that must come next, going up.
+    /// Oldest first: the next expected seq.
     next: Seq,
-    /// The row above, going down.
+    /// Newest first: the row after the next one.
     waiting: Option<OwnRow>,
-    /// Why it cannot go on.
+    /// Why it stopped.
     damage: Option<Damage>,
     opener: Opener<'a>,
 }
@@ -122,7 +122,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The seq of the row that must come next.
+    /// The seq of the next expected row.
     fn expected(&self) -> Seq {
         match (self.span.order, &self.waiting) {
             (Order::Oldest, _) => self.next,
@@ -148,8 +148,8 @@ impl Reader<'_> {
         }
     }
 
-    /// After the last row: going down, the first event still waits; either way, rows
-    /// may be missing.
+    /// Called after the last row. Newest first, the first event is still waiting. In both orders,
+    /// rows may be missing.
     fn end(&mut self) {
         let Span { from, to, order, .. } = self.span;
         if from > to {
@@ -159,7 +159,7 @@ impl Reader<'_> {
         if let Some(row) = first {
             let _ = self.opener.open(row, Digest::GENESIS);
         } else if order == Order::Newest {
-            // The row below the range was read as well, so all of it was seen.
+            // The row before the range was read, so the range is complete.
             let seen = self.waiting.as_ref().is_some_and(|row| row.seq < from);
             if !seen {
                 let _ = self.damaged(self.expected(), MISSING.to_owned());
@@ -174,14 +174,14 @@ impl Reader<'_> {
         ControlFlow::Break(())
     }
 
-    /// What was read. Damage that a row's own check found came first.
+    /// The result. Damage found by a row's own check precedes other damage.
     fn finish(self) -> Slice {
         let slice = self.opener.finish();
         Slice { damage: slice.damage.or(self.damage), ..slice }
     }
 }
 
-/// Checks rows and reads the events in them, alone or with helpers.
+/// Checks rows and decodes their events, alone or with helpers.
 struct Opener<'a> {
     rows: &'a dyn Rows,
     /// How many more are wanted.
@@ -195,7 +195,7 @@ impl<'a> Opener<'a> {
         Self { rows, left: limit, slice: Slice::default(), helpers: None }
     }
 
-    /// Takes the next row, with the chain's value below it. Is another one wanted?
+    /// Takes the next row, with the chain's value before it. Breaks when no more are wanted.
     fn open(&mut self, row: Row<'_>, prev: Digest) -> ControlFlow<()> {
         self.left -= 1;
         match &mut self.helpers {
@@ -217,17 +217,17 @@ impl<'a> Opener<'a> {
     }
 }
 
-/// A row that passed its check.
+/// A checked row.
 struct Opened<'a> {
     seq: Seq,
-    /// The bytes that stand there, if they are not what was recorded.
+    /// The row's bytes, if a scrub or prune replaced the original.
     replaced: Option<Vec<u8>>,
     content: Result<Content<'a>, String>,
 }
 
 enum Content<'a> {
     Event(Recorded),
-    /// Long texts of it are elsewhere in the store.
+    /// The row of an event with texts in blobs.
     Spilled(Row<'a>),
 }
 
@@ -250,7 +250,7 @@ impl<'a> Opened<'a> {
     }
 }
 
-/// Adds what a row says, or why it cannot be read.
+/// Adds a row's event, or the reason why it is damaged.
 fn add(slice: &mut Slice, rows: &dyn Rows, opened: Opened<'_>) -> ControlFlow<()> {
     let Opened { seq, replaced, content } = opened;
     let event = content.and_then(|content| match content {
@@ -276,15 +276,15 @@ fn add(slice: &mut Slice, rows: &dyn Rows, opened: Opened<'_>) -> ControlFlow<()
     }
 }
 
-/// A row without its body, where that lies in a batch, and the chain's value below.
+/// A row whose body is in its batch, with the chain's value before it.
 struct Linked {
     row: OwnRow,
     body: Range<usize>,
     prev: Digest,
 }
 
-/// Rows that are opened together. Their bodies are one piece of memory, which goes back to the
-/// reader: what one thread allocates and another frees makes both wait.
+/// Rows that are decoded together. Their bodies share one allocation, which returns to the reader:
+/// memory that one thread allocates and another frees makes both wait.
 #[derive(Default)]
 struct Batch {
     rows: Vec<Linked>,
@@ -304,7 +304,7 @@ impl Batch {
         });
     }
 
-    /// Opens its rows, and empties it.
+    /// Decodes its rows, and empties it.
     fn open(&mut self) -> Vec<Opened<'static>> {
         let bodies = &self.bodies;
         let open = |Linked { row, body, prev }: Linked| {
@@ -316,23 +316,23 @@ impl Batch {
     }
 }
 
-/// Something of a batch, by the batch's place among all.
+/// A value with its batch's position.
 type Placed<T> = (usize, T);
 
-/// Threads that open rows beside the one that reads them.
+/// Threads that decode rows for the reader.
 struct Helpers {
     queues: Vec<SyncSender<Placed<Batch>>>,
     opened: Receiver<Placed<(Vec<Opened<'static>>, Batch)>>,
-    /// What is done, in no order.
+    /// Decoded batches, in any order.
     done: Vec<Placed<Vec<Opened<'static>>>>,
-    /// Batches to be filled again.
+    /// Empty batches for reuse.
     empty: Vec<Batch>,
-    /// The one that is being filled, and its place.
+    /// The batch being filled, with its position.
     next: Placed<Batch>,
 }
 
 impl Helpers {
-    /// Starts so many; nothing, if there is no core for one.
+    /// Starts `count` helpers; `None` if that is zero.
     fn begin<'scope>(scope: &'scope Scope<'scope, '_>, count: usize) -> Option<Self> {
         let (done, opened) = mpsc::channel();
         let start = |done: Sender<_>| {
@@ -359,8 +359,8 @@ impl Helpers {
         }
     }
 
-    /// Gives a batch to whoever has room for it. If nobody has, the reader is ahead of them,
-    /// and opens it.
+    /// Gives the full batch to a helper with room for it. If none has room, the reader is ahead and
+    /// decodes it itself.
     fn hand_over(&mut self) {
         for (place, (opened, batch)) in self.opened.try_iter() {
             self.done.push((place, opened));
@@ -379,7 +379,7 @@ impl Helpers {
         self.empty.push(batch);
     }
 
-    /// All of them, in order.
+    /// All decoded rows, in order.
     fn finish(mut self) -> Vec<Vec<Opened<'static>>> {
         let (place, mut last) = self.next;
         self.done.push((place, last.open()));

@@ -1,4 +1,4 @@
-//! Creating sessions, appending to them, and the leases that guard it.
+//! Creating sessions, appending to them, and their leases.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -19,11 +19,10 @@ use crate::model::{
 };
 use crate::store::lease::{Lease, LeaseInfo};
 
-/// The most bytes of an agent's, model's, provider's or workspace's name, which the
-/// head repeats.
+/// The most bytes of an agent's, model's, provider's or workspace's name, which the head repeats.
 const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 
-/// Does one write of a batch.
+/// Applies one write of a batch.
 pub fn write(rows: &dyn Rows, world: TxnContext<'_>, write: Write) -> Result<Written> {
     match write {
         Write::Create(create) => make(rows, world, create),
@@ -89,8 +88,8 @@ fn make(rows: &dyn Rows, world: TxnContext<'_>, create: Create) -> Result<Writte
     Ok(Written { first: seq, last: seq, lease })
 }
 
-/// A session of that name is there. If it began with the same event, the answer to
-/// an earlier request was lost, and is given again.
+/// The session exists. If it began with the same event, the answer to an earlier request was lost,
+/// and is given again.
 fn repeated_create(
     rows: &dyn Rows,
     row: &SessionRow,
@@ -113,7 +112,7 @@ fn repeated_create(
     Ok(Written { first, last: first, lease })
 }
 
-/// Where a fork begins: whose rows it shares, and the state there.
+/// The start of a fork: the rows it shares, and the state there.
 fn branch_off(
     rows: &dyn Rows,
     parent: &SessionId,
@@ -128,12 +127,12 @@ fn branch_off(
     refuse_damaged(&row, at)?;
     let state = read::state_at(rows, &row, at)?;
     let chain = read::chain_at(rows, &row, at)?;
-    // The rows may be a grandparent's: share them there, not through the parent.
+    // The rows may be a grandparent's. Then the fork shares them there, not through its parent.
     let owner = read::stretches(rows, &row, at)?.last().map_or(row.key, |stretch| stretch.key);
     Ok((Base { key: owner, at }, state, chain))
 }
 
-/// An id is unique within a session, the events that it shares included.
+/// An event id is unique within a session, including shared events.
 fn refuse_shared_id(rows: &dyn Rows, created: &Created, event_id: Option<EventId>) -> Result<()> {
     let (Some(id), Origin::Fork { parent, at }) = (event_id, &created.origin) else {
         return Ok(());
@@ -201,7 +200,7 @@ fn extend(rows: &dyn Rows, world: TxnContext<'_>, append: Append) -> Result<Writ
     let (bytes, places) = bodies.parts();
     for (event, place) in events.into_iter().zip(places) {
         let event = NewEvent { event: complete(rows, &row, writer, event.event)?, ..event };
-        // What the store completed has another body now.
+        // An event that the store completed has a new body.
         let completed = is_completed(&event.event);
         let body = if completed { Body::of(&event.event)? } else { place.body(&bytes) };
         record(rows, world, &mut row, event, body)?;
@@ -211,7 +210,7 @@ fn extend(rows: &dyn Rows, world: TxnContext<'_>, append: Append) -> Result<Writ
     Ok(Written { first, last: row.head.seq, lease: None })
 }
 
-/// Does the store put something into events of this kind?
+/// Does the store fill in fields of this event?
 fn is_completed(event: &Event) -> bool {
     matches!(event, Event::Rewound(_) | Event::Undone(_))
 }
@@ -226,14 +225,14 @@ fn complete(rows: &dyn Rows, row: &SessionRow, writer: Writer, event: Event) -> 
         };
         if said <= heard {
             let (session, kind) = (row.head.id.clone(), "message".to_owned());
-            let why = format!("what was said at {said} was taken in before");
+            let why = format!("the message at {said} was already delivered");
             return Err(Error::Illegal { session, kind, why });
         }
     }
     admit(event, &row.head, writer, &mut |facts| read::keyed_events(rows, row, facts))
 }
 
-/// The answer to an append that was recorded before, if this is one.
+/// The earlier answer, if this append was recorded before.
 fn repeated_append(
     rows: &dyn Rows,
     row: &SessionRow,
@@ -248,7 +247,7 @@ fn repeated_append(
     };
     let mut seq = first.seq;
     for (event, body) in events.iter().zip(bodies.each()) {
-        // Events of one append stand together; one without an id has only its place.
+        // The events of one append are adjacent; one without an id is known only by its position.
         let recorded = match event.id {
             Some(id) => read::event_by_id(rows, row, row.head.seq, &id)?,
             None => read::row_at(rows, row, seq)?.filter(|found| found.id.is_none()),
@@ -265,15 +264,15 @@ fn repeated_append(
     Ok(Some(Written { first: first.seq, last: seq.prev(), lease: None }))
 }
 
-/// An id is given once in a session. That of the first event is known to be new: it would
-/// have been taken for a [repeated append](repeated_append).
+/// An event id is used once in a session. The first event's id is new: otherwise this would be a
+/// [repeated append](repeated_append).
 fn refuse_known_ids(rows: &dyn Rows, row: &SessionRow, events: &[NewEvent]) -> Result<()> {
     let [_, others @ ..] = events else { return Ok(()) };
     if others.is_empty() {
         return Ok(());
     }
     let reused = |id, seq| Error::EventIdReused { session: row.head.id.clone(), id, seq };
-    // Those that grow differ.
+    // Strictly increasing ids are distinct.
     if !events.is_sorted_by(|one, next| one.id.is_some() && one.id < next.id) {
         let mut given = HashMap::with_capacity(events.len());
         for (event, seq) in events.iter().zip(row.head.seq.get() + 1..) {
@@ -290,8 +289,8 @@ fn refuse_known_ids(rows: &dyn Rows, row: &SessionRow, events: &[NewEvent]) -> R
     }
 }
 
-/// Is this the event that was recorded there? A scrub may have replaced its body: then
-/// the kind has to do.
+/// Is this the event that was recorded there? If a scrub replaced the body, only the kind is
+/// compared.
 fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &[u8]) -> bool {
     if found.kind != event.event.kind() {
         return false;
@@ -306,7 +305,7 @@ fn says_the_same(found: &codec::Row<'_>, event: &NewEvent, body: &[u8]) -> bool 
     *found.body == *body
 }
 
-/// A move of the view without what the store put in when it recorded it.
+/// A rewind or its undoing without the fields that the store filled in.
 fn asked(event: Event) -> Event {
     match event {
         Event::Rewound(rewound) => Rewound { restored: Restored::default(), ..rewound }.into(),
@@ -317,8 +316,8 @@ fn asked(event: Event) -> Event {
     }
 }
 
-/// May these be appended without a lease? To a session that another program drives nearly
-/// everything may, while nobody holds it.
+/// May these be appended without a lease? A session that another program drives accepts nearly all
+/// events while no process holds it.
 fn check_without_lease(world: TxnContext<'_>, row: &SessionRow, events: &[NewEvent]) -> Result<()> {
     let session = || row.head.id.clone();
     for NewEvent { event, .. } in events {
@@ -327,7 +326,7 @@ fn check_without_lease(world: TxnContext<'_>, row: &SessionRow, events: &[NewEve
             event
             && row.held().is_none_or(|held| held.epoch != *epoch)
         {
-            let why = format!("nobody runs it under lease {epoch}");
+            let why = format!("no runner holds lease {epoch}");
             return Err(Error::Illegal { session: session(), kind: kind(), why });
         }
         if event.needs_no_lease() {
@@ -343,7 +342,7 @@ fn check_without_lease(world: TxnContext<'_>, row: &SessionRow, events: &[NewEve
     Ok(())
 }
 
-/// Takes a session's lease, if its holder is dead or there is none.
+/// Acquires a session's lease, if no live process holds it.
 pub fn acquire(
     rows: &dyn Rows,
     world: TxnContext<'_>,
@@ -398,7 +397,7 @@ pub fn renew(
     Ok(Lease { expires, stop_asked, ..lease.clone() })
 }
 
-/// Gives a lease back, if it is still held.
+/// Releases a lease, if it is still held.
 pub fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
     let Some(row) = rows.session(&lease.session)? else {
         return Ok(());
@@ -411,7 +410,7 @@ pub fn release(rows: &dyn Rows, lease: &Lease) -> Result<()> {
     }
 }
 
-/// Replaces bodies, keeps their digests, and records it.
+/// Replaces bodies, keeps the originals' digests, and records the replacement.
 pub fn scrub(rows: &dyn Rows, world: TxnContext<'_>, scrub: Scrub) -> Result<Seq> {
     let mut row = find(rows, &scrub.session)?;
     refuse_damaged(&row, row.head.seq)?;
@@ -432,7 +431,10 @@ pub fn scrub(rows: &dyn Rows, world: TxnContext<'_>, scrub: Scrub) -> Result<Seq
             why,
         };
         if seq < own || seq > row.head.seq {
-            return Err(refuse(format!("event {seq} is none of its own {own}..{}", row.head.seq)));
+            return Err(refuse(format!(
+                "event {seq} is not one of its own events {own}..{}",
+                row.head.seq
+            )));
         }
         let old = read::own_row(rows, row.key, seq)?
             .ok_or_else(|| refuse(format!("event {seq} is missing")))?;
@@ -442,7 +444,7 @@ pub fn scrub(rows: &dyn Rows, world: TxnContext<'_>, scrub: Scrub) -> Result<Seq
         if let Event::Created(created) = &event
             && (created.id != row.head.id || created.origin != row.head.origin)
         {
-            return Err(refuse("a session keeps its name and its origin".to_owned()));
+            return Err(refuse("the id and origin of a session cannot change".to_owned()));
         }
         match &event {
             Event::Created(created) => check_description(created)?,
@@ -465,8 +467,8 @@ pub fn scrub(rows: &dyn Rows, world: TxnContext<'_>, scrub: Scrub) -> Result<Seq
     Ok(seq)
 }
 
-/// Folds a session anew after the body of its event `since` was replaced, and so every
-/// fork that shares that event: their heads and lanes said what it said.
+/// Folds a session again after its event `since` was replaced, and every fork that shares that
+/// event: their heads and lanes may repeat its text.
 fn refold(rows: &dyn Rows, row: SessionRow, since: Seq) -> Result<()> {
     let mut wrong = vec![row];
     while let Some(mut row) = wrong.pop() {

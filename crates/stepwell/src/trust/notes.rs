@@ -1,4 +1,4 @@
-//! What this machine notes of what its user gives.
+//! This machine's notes of what its user gives.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -9,34 +9,34 @@ use super::{Given, Note};
 use crate::model::{Digest, Seq, SessionId};
 use crate::store::Place;
 
-/// Keeps, on this machine, what its user gave in sessions. A store cannot be asked for that: who
-/// can write to it can write that they are somebody else.
+/// Notes, on this machine, of what its user gave in sessions. A store cannot prove
+/// that: its writers can claim any name.
 pub trait Notes: fmt::Debug + Send + Sync {
-    /// Opens what is noted of a session, to add to it. Until it is dropped, nobody else opens or
-    /// reads it: so whoever sees an event sees the note on it, too.
+    /// Opens a session's notes for writing. Until it is dropped, no other process opens or reads
+    /// them, so a process that sees an event also sees its note.
     fn open(&self, session: &SessionId) -> Box<dyn Notebook + '_>;
 
-    /// What is noted of a session.
+    /// The notes on a session.
     fn given(&self, session: &SessionId) -> Given;
 
-    /// How far the user saw a session's log.
+    /// How far the user has seen a session's log.
     fn seen(&self, session: &SessionId) -> Option<Place>;
 
-    /// Notes how far the user saw it; nothing, once the session is erased. Not being able to is no
-    /// error: what happens to the log from then on is not missed.
+    /// Notes how far the user has seen it; `None` for a purged session. A failure is not an error:
+    /// later changes are detected all the same.
     fn see(&self, session: &SessionId, end: Option<Place>);
 }
 
-/// What is noted of one session.
+/// The notes on one session, open for writing.
 pub trait Notebook {
-    /// Adds what is about to be given, in a log that ends with a seq: whoever dies before they can
-    /// note where it stands has given it all the same.
+    /// Announces grants that are about to be written, in a log that ends at `end`. They count even
+    /// if the process dies before it can note their seqs.
     fn announce(&mut self, end: Seq, digests: &[Digest]);
 
-    /// Adds notes. Not being able to is no error: then the user is asked again.
+    /// Adds notes. A failure is not an error: the user is asked again.
     fn add(&mut self, notes: &[Note]);
 
-    /// Takes back what was added since it was opened: it was not given after all.
+    /// Removes everything added since it was opened, because the write failed.
     fn take_back(&mut self);
 }
 
@@ -75,7 +75,7 @@ impl Notes for MemoryNotes {
 struct InMemory<'a> {
     all: MutexGuard<'a, HashMap<SessionId, Given>>,
     session: SessionId,
-    /// What was noted when it was opened.
+    /// The notes at the time of opening.
     before: Given,
 }
 

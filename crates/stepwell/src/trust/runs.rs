@@ -1,8 +1,8 @@
-//! Whose runs recorded what: the settings in a log tell one run from the next.
+//! Whose run recorded an event: settings mark the start of each run.
 
 use crate::model::{Seq, Who};
 
-/// The runs of a session, as far as its settings tell them apart.
+/// The runs of a session, as its settings show them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Runs {
     begun: Vec<Begun>,
@@ -11,17 +11,18 @@ pub struct Runs {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Begun {
     from: Seq,
-    /// Who began it; none, if the user did.
+    /// Who started it; `None` for the user.
     by: Option<Who>,
 }
 
 impl Runs {
-    /// Notes that a run begins. `by` is who else began it.
+    /// Adds a run. `by` is the person who started it, if it was not the user.
     pub(super) fn begin(&mut self, from: Seq, by: Option<Who>) {
         self.begun.push(Begun { from, by });
     }
 
-    /// Who else's run an event belongs to. None, if it is the user's own, or if nobody says.
+    /// The other person whose run an event belongs to. `None` if the run is the user's own, or
+    /// unknown.
     #[must_use]
     pub fn others(&self, seq: Seq) -> Option<&Who> {
         let next = self.begun.partition_point(|run| run.from <= seq);

@@ -1,6 +1,6 @@
 use super::*;
 
-/// A log that grows, and what one user of this machine noted of it.
+/// A growing log, with the notes of one user of this machine.
 #[derive(Default)]
 struct Log {
     events: Vec<Recorded>,
@@ -19,7 +19,7 @@ impl Log {
         seq
     }
 
-    /// Adds what the user gives here.
+    /// Adds an event that the user gives here.
     fn give(&mut self, event: impl Into<Event>) -> Seq {
         let event = event.into();
         let seq = self.add(event.clone());
@@ -75,14 +75,14 @@ fn a_mode_counts_from_the_user_alone_unless_it_is_stricter() {
     );
     log.add(mode(Mode::ConfirmAll, &bob));
     assert_eq!(log.weigh().mode(Mode::Yolo, None), Mode::ConfirmAll);
-    // What the user says later counts again.
+    // The user's later choice counts again.
     log.give(mode(Mode::Yolo, &ann));
     assert_eq!(log.weigh().mode(Mode::ConfirmAll, None), Mode::Yolo);
     assert_eq!(log.weigh().refused(Mode::Yolo, ""), []);
 }
 
 #[test]
-fn who_an_event_says_it_is_from_proves_nothing() {
+fn a_name_in_an_event_proves_nothing() {
     let mut log = Log::default();
     let ann = who("ann@laptop", None);
     log.give(mode(Mode::ConfirmSensitive, &ann));
@@ -94,7 +94,7 @@ fn who_an_event_says_it_is_from_proves_nothing() {
 }
 
 #[test]
-fn a_note_is_for_one_event_as_it_was() {
+fn a_note_covers_one_event_with_its_exact_body() {
     let ann = who("ann@laptop", None);
     let mut log = Log::default();
     log.give(mode(Mode::ConfirmAll, &ann));
@@ -102,7 +102,7 @@ fn a_note_is_for_one_event_as_it_was() {
     let weighed = log.weigh();
     assert!(weighed.altered);
     assert_eq!(weighed.mode(Mode::ConfirmSensitive, None), Mode::ConfirmSensitive);
-    // A log that was cut back to what the user once allowed allows nothing either.
+    // A log that was cut back to an earlier grant of the user grants nothing, either.
     let mut log = Log::default();
     log.give(mode(Mode::Yolo, &ann));
     log.give(mode(Mode::ConfirmAll, &ann));
@@ -120,7 +120,7 @@ fn a_servers_login_vouches_for_its_user_on_every_machine() {
     assert_eq!(mine(Some("ann_role")), Mode::Yolo);
     assert_eq!(mine(Some("bob_role")), Mode::ConfirmSensitive);
     assert_eq!(mine(None), Mode::ConfirmSensitive);
-    // Two people may share a login, and a copy has none.
+    // Two people can share a login, and a copy has none.
     for other in [who("bob@desk", Some("ann_role")), who("ann@laptop", None)] {
         let mut log = Log::default();
         log.add(mode(Mode::Yolo, &other));
@@ -168,14 +168,14 @@ fn approvals_of_others_are_asked_again_and_denials_stand() {
     log.add(ask("c3"));
     log.add(GateAnswered::new("c3", Answer::from("deny: no"), bob.clone()));
     assert_eq!(log.weigh().ignored, [asked, answered].into());
-    // Words to a flow's question are more than a denial.
+    // An answer in free text to a flow's question is more than a denial.
     let asked = log.add(ask("step/0"));
     let answered = log.add(GateAnswered::new("step/0", Answer::from("no, deploy it"), bob));
     assert!(log.weigh().ignored.is_superset(&[asked, answered].into()));
 }
 
 #[test]
-fn answers_of_the_whole_store_count_where_the_user_wants_that_and_always_means_once() {
+fn answers_of_others_count_if_the_user_chose_so_and_their_always_means_once() {
     let always_yes = Answer::Allow { scope: Grant::Always };
     let bob = who("bob@desk", Some("bob_role"));
     let mut log = Log::default();
@@ -186,7 +186,7 @@ fn answers_of_the_whole_store_count_where_the_user_wants_that_and_always_means_o
     assert_eq!((weighed.ignored.len(), &weighed.once), (0, &[answered].into()));
     let counted = judge(None).answer(&log.events[1]);
     assert_eq!(counted, Some(Counted::As(Answer::ALLOW_ONCE)));
-    // Modes, models and "always" stay the user's own, and a copied answer is nobody's.
+    // Modes, models and "always" stay the user's own, and a copied answer has no author.
     log.add(mode(Mode::Yolo, &bob));
     log.add(always("run_command", true, &bob));
     log.add(ask("c2"));
@@ -198,7 +198,7 @@ fn answers_of_the_whole_store_count_where_the_user_wants_that_and_always_means_o
 }
 
 #[test]
-fn a_fork_takes_along_what_became_stricter_and_nothing_else() {
+fn a_fork_inherits_later_restrictions_and_no_grants() {
     let ann = who("ann@laptop", None);
     let mut log = Log::default();
     log.give(mode(Mode::Yolo, &ann));
@@ -222,7 +222,7 @@ fn a_fork_takes_along_what_became_stricter_and_nothing_else() {
         _ => None,
     });
     assert_eq!(rules.collect::<Vec<_>>(), [("run_command", true), ("run_command", false)]);
-    // It is the fork's ceiling, not its user's choice.
+    // It limits the fork, without being its user's choice.
     assert_eq!(weighed.mine.mode, Some(Mode::Yolo));
 }
 
@@ -234,10 +234,10 @@ fn a_budget_counts_from_the_user_alone_unless_it_is_less() {
         |n, by: &Who| Settings { budget: dollars(n), who: by.clone(), ..mode(Mode::Yolo, by) };
     let mut log = Log::default();
     assert_eq!(log.weigh().budget(None), None);
-    assert_eq!(log.weigh().budget(dollars(9)), dollars(9), "nobody said another");
+    assert_eq!(log.weigh().budget(dollars(9)), dollars(9), "no other budget is set");
     log.give(budget(5, &ann));
     log.add(budget(100, &bob));
-    // Whatever the session's attributes say, which anyone can change.
+    // Independent of the session's attributes, which anyone can change.
     for recorded in [None, dollars(5), dollars(100)] {
         assert_eq!(log.weigh().budget(recorded), dollars(5));
     }
@@ -247,7 +247,7 @@ fn a_budget_counts_from_the_user_alone_unless_it_is_less() {
 }
 
 #[test]
-fn words_count_from_the_users_login_or_from_everyone_in_the_store() {
+fn messages_count_from_the_users_login_or_from_everyone_in_the_store() {
     let said = |by: Who| {
         let (text, lane) = ("x".to_owned(), crate::model::Lane::main());
         let event = crate::model::Said { text, lane, who: by, now: false }.into();
@@ -263,12 +263,12 @@ fn words_count_from_the_users_login_or_from_everyone_in_the_store() {
     }
     let everyones = Judge { answers: AnswersFrom::Store, ..on_server };
     assert!(hears(&everyones, "bob@desk", Some("team_bob")));
-    assert!(!hears(&everyones, "ann@laptop", None), "what was copied was not said here");
+    assert!(!hears(&everyones, "ann@laptop", None), "a copied message has no author");
     assert!(hears(&Log::default().judge(None), "bob@desk", None), "a folder");
 }
 
 #[test]
-fn an_event_belongs_to_the_run_that_was_begun_last_before_it() {
+fn an_event_belongs_to_the_last_run_started_before_it() {
     let (ann, bob) = (who("ann@laptop", None), who("bob@desk", None));
     let mut log = Log::default();
     log.give(mode(Mode::Yolo, &ann));
@@ -278,12 +278,12 @@ fn an_event_belongs_to_the_run_that_was_begun_last_before_it() {
     let places: Vec<Seq> = log.events.iter().map(|event| event.seq).collect();
     assert_eq!((runs.others(places[0]), runs.others(places[2])), (None, None));
     assert_eq!(runs.others(places[1]), Some(&bob));
-    assert_eq!(runs.others(Seq::ZERO), None, "nobody says");
+    assert_eq!(runs.others(Seq::ZERO), None, "no run has started");
     assert!(runs.is_since_own(places[1]) && !runs.is_since_own(Seq::ZERO));
 }
 
 #[test]
-fn nothing_that_was_allowed_before_a_revocation_counts() {
+fn no_permission_from_before_a_revocation_counts() {
     let login = Some("ann_role");
     let (ann, always_yes) = (who("ann@laptop", login), Answer::Allow { scope: Grant::Always });
     let mut log = Log::default();
@@ -294,7 +294,8 @@ fn nothing_that_was_allowed_before_a_revocation_counts() {
     let asked = log.add(ask("c1"));
     let answered = log.give(GateAnswered::new("c1", always_yes, ann.clone()));
     log.add(revocation(Who::from("an agent")).event);
-    // Neither by this machine's notes, nor by the login that signed it, nor as a store's answer.
+    // Neither this machine's notes, nor the login that signed it, nor the store's answers bring it
+    // back.
     for judge in [log.judge(None), log.judge(login)] {
         for answers in [AnswersFrom::Own, AnswersFrom::Store] {
             let weighed = Judge { answers, ..judge.clone() }.weigh(&log.events);
@@ -306,7 +307,7 @@ fn nothing_that_was_allowed_before_a_revocation_counts() {
             assert_eq!((weighed.mine.agent, weighed.theirs.agent.as_deref()), (None, Some("wild")));
         }
     }
-    // It stays stricter where it was, and what is given later counts.
+    // What was stricter stays, and later grants count.
     let mut strict = Log::default();
     strict.give(mode(Mode::ConfirmAll, &ann));
     strict.add(revocation(Who::from("an agent")).event);
@@ -319,7 +320,7 @@ fn nothing_that_was_allowed_before_a_revocation_counts() {
 }
 
 #[test]
-fn a_fork_from_before_a_revocation_takes_it_along() {
+fn a_fork_from_before_a_revocation_inherits_it() {
     let ann = who("ann@laptop", None);
     let mut log = Log::default();
     let at = log.give(mode(Mode::Yolo, &ann));
@@ -330,7 +331,7 @@ fn a_fork_from_before_a_revocation_takes_it_along() {
 }
 
 #[test]
-fn what_was_announced_is_the_users_if_it_stands_soon_after() {
+fn an_announced_event_counts_if_it_lands_soon_after() {
     let event: Event = GateAnswered::new("g", Answer::ALLOW_ONCE, Who::from("ann@desk")).into();
     let note = Note::on(Seq::new(7), &event).unwrap();
     let at = |seq| Recorded {
@@ -341,10 +342,10 @@ fn what_was_announced_is_the_users_if_it_stands_soon_after() {
     };
     let mut given = Given::default();
     given.announce(Seq::new(6), note.digest);
-    // Others may have written something before it.
+    // Others may have written in between.
     assert!(given.has(&at(7)) && given.has(&at(9)));
     assert!(!given.has(&at(6)) && !given.has(&at(100)));
-    // Once it is known where it stands, it stands nowhere else.
+    // With its seq noted, it counts nowhere else.
     given.add(note);
     assert!(given.has(&at(7)) && !given.has(&at(9)));
 }

@@ -1,4 +1,4 @@
-//! Upkeep of a store: cleanup, the trash, erasing, and verification.
+//! Upkeep of a store: cleanup, the trash, scrubbing, and verification.
 
 pub(crate) mod removal;
 pub(crate) mod retention;

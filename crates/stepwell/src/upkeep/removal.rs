@@ -1,4 +1,4 @@
-//! Moving sessions to the trash, bringing them back, and erasing them, with their families.
+//! Moving sessions to the trash, restoring and purging them, with their families.
 
 use std::collections::BTreeSet;
 
@@ -9,16 +9,16 @@ use crate::sessions::{Acting, EmptyTrash, Stepwell};
 use crate::store::query::{Filter, LedgerRows, Query, TrashScope};
 use crate::store::{Order, Removal, SessionInfo, Target};
 
-/// What a removal has to know of a session's files: can a rewind that was cut off still be
-/// finished? Where the files are gone, nobody can, and nothing is lost with the session.
+/// Can an interrupted rewind of a session still be finished? If the files are gone, it cannot, so
+/// nothing is lost with the session.
 pub type CanFinish<'a> = &'a dyn Fn(&Head) -> bool;
 
 impl Stepwell {
-    /// The sessions that go if these go: each with its subagents' sessions.
+    /// The sessions that are removed with these: each with its subagents' sessions.
     ///
     /// # Errors
-    /// [`Error::HalfRewound`], if one of them alone knows how its files get whole again. A family
-    /// is refused as a whole.
+    /// [`Error::HalfRewound`] if one of them is needed to finish a rewind of files. The whole
+    /// family is then refused.
     pub fn removable(
         &self,
         ids: &[SessionId],
@@ -27,7 +27,7 @@ impl Stepwell {
         let mut all = Vec::new();
         for id in ids {
             for info in self.with_subagents(id)? {
-                // Of a damaged log nobody can finish anything.
+                // A rewind cannot be finished from a damaged log.
                 if info.damage.is_none() && can_finish(&info.head) {
                     info.refuse_half_rewound()?;
                 }
@@ -37,8 +37,8 @@ impl Stepwell {
         Ok(all)
     }
 
-    /// Erases what has been in the trash for at least so long. A session that has ended leaves
-    /// its [row](crate::report::LedgerRow) behind.
+    /// Purges sessions that have been in the trash for the given time. A session that has ended
+    /// leaves its [row](crate::report::LedgerRow).
     pub fn empty_trash(&self, which: impl Into<EmptyTrash>) -> Result<Removal> {
         let EmptyTrash { older_than, keep, commits } = which.into();
         let (place, rows) = (TrashScope::Trash, LedgerRows::Included);
@@ -53,7 +53,7 @@ impl Stepwell {
         let target = |id: SessionId| Target { place: TrashScope::Trash, ..Target::from(id) };
         let targets: Vec<Target> = due.into_iter().map(target).collect();
         let mut removal = self.store().maintain().purge(&targets)?;
-        // A subagent's session went with its parent before its own turn came.
+        // A subagent's session was purged with its parent, before its own turn.
         removal.left.retain(|(_, error)| !matches!(error, Error::NoSession(_)));
         for id in &removal.taken {
             tracing::info!(session = %id, "session_purged");
@@ -67,12 +67,13 @@ impl Stepwell {
     }
 
     /// Moves sessions to the trash, with their subagents' sessions; none, if one of them must not
-    /// go. Those that run are left. If a front end does it for somebody, their logs say so.
+    /// be removed. Running sessions are left. If a front end acts for a person, the logs record
+    /// them.
     pub fn delete_all(&self, ids: &[SessionId], can_finish: CanFinish<'_>) -> Result<Removal> {
         let going = self.removable(ids, can_finish)?;
         let named = |info: &&SessionInfo| ids.contains(&info.head.id) && self.is_noted(info);
         let noted: Vec<&SessionId> = going.iter().filter(named).map(|info| &info.head.id).collect();
-        // What is in the trash takes no event, so this comes first.
+        // A session in the trash accepts no events, so this comes first.
         for id in &noted {
             self.note(id, to_trash())?;
         }
@@ -87,32 +88,33 @@ impl Stepwell {
         Ok(removal)
     }
 
-    /// Does a session's log say who moves it to the trash? Nobody writes to a damaged one, and one
-    /// that runs is left.
+    /// Does the log record who moves the session to the trash? A damaged session accepts no events,
+    /// and a running one is left.
     fn is_noted(&self, info: &SessionInfo) -> bool {
         let is_going = info.held.is_none() && info.trashed_at.is_none();
         self.acting_who().is_some() && info.damage.is_none() && is_going
     }
 
-    /// Has a log say what is done with its session, and for whom.
+    /// Records an action on a session, and for whom it was done.
     fn note(&self, id: &SessionId, done: Edited) -> Result<()> {
-        // A key of the request names no event of these: asked for again, it may be done again.
+        // The request's event id is not used here: repeated, the request may act again.
         let acting = self.acting(Acting { who: self.acting_who().cloned(), event: None });
         acting.edit(id, done)?;
         Ok(())
     }
 
-    /// Brings a session back from the trash.
+    /// Restores a session from the trash.
     pub fn restore(&self, id: &SessionId) -> Result<Vec<SessionId>> {
         all_or_error(self.restore_all(std::slice::from_ref(id))?)
     }
 
-    /// Brings sessions back from the trash, with the subagents' sessions that went with them.
+    /// Restores sessions from the trash, with the subagents' sessions that were moved there
+    /// together with them.
     pub fn restore_all(&self, ids: &[SessionId]) -> Result<Removal> {
         let removal = self.store().maintain().restore(ids)?;
         let is_named = |id: &&SessionId| self.acting_who().is_some() && ids.contains(id);
         for id in removal.taken.iter().filter(is_named) {
-            // It is back, whatever its log takes.
+            // The session is restored, even if its log accepts no event.
             if let Err(error) = self.note(id, out_of_trash()) {
                 tracing::warn!(session = %id, %error, "restore_not_noted");
             }
@@ -123,12 +125,12 @@ impl Stepwell {
         Ok(removal)
     }
 
-    /// Erases a session for good, with its subagents' sessions.
+    /// Purges a session, with its subagents' sessions.
     pub fn purge(&self, id: &SessionId) -> Result<Vec<SessionId>> {
         self.purge_unless(id, &|_| true)
     }
 
-    /// Erases a session for good, unless a rewind of it or below it can still be finished.
+    /// Purges a session, unless an interrupted rewind in its family can still be finished.
     pub fn purge_unless(
         &self,
         id: &SessionId,
@@ -145,12 +147,10 @@ impl Stepwell {
     }
 }
 
-/// It goes to the trash.
 fn to_trash() -> Edited {
     Edited { trashed: Some(true), ..Edited::default() }
 }
 
-/// It is not there, or no longer.
 fn out_of_trash() -> Edited {
     Edited { trashed: Some(false), ..Edited::default() }
 }
@@ -167,7 +167,7 @@ mod tests {
     use super::*;
     use crate::model::{Rewinding, Scope, Seq};
 
-    /// A session with a subagent whose rewind was cut off.
+    /// A session with a subagent whose rewind was interrupted.
     fn cut_off(well: &Stepwell) -> (SessionId, SessionId) {
         let parent = well.create(well.draft("parent")).unwrap();
         let child = parent.spawn(well.draft("child")).unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_files_are_gone_a_session_goes_too() {
+    fn a_session_whose_files_are_gone_can_be_deleted() {
         let well = Stepwell::in_memory();
         let (parent, child) = cut_off(&well);
         let gone = well.delete_all(std::slice::from_ref(&parent), &|_| false).unwrap().taken;
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(back.len(), 2);
     }
 
-    /// What a log says of the trash, and by whom.
+    /// What a log records about the trash, and by whom.
     fn noted(well: &Stepwell, id: &SessionId) -> Vec<(bool, Option<String>)> {
         let events = well.store().events(id, crate::store::Span::ALL).unwrap().events;
         let noted = events.into_iter().filter_map(|it| match it.event {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_says_for_whom_its_session_went_to_the_trash_and_came_back() {
+    fn a_log_records_who_deleted_and_restored_its_session() {
         let well = Stepwell::in_memory();
         let new = || {
             let session = well.create(well.draft("parent")).unwrap();
@@ -227,7 +227,7 @@ mod tests {
         let name = || Some("web: ann".to_owned());
         assert_eq!(noted(&well, &id), [(true, name()), (false, name())]);
         assert!(noted(&well, &child).is_empty());
-        // The user's own commands leave no such words.
+        // The user's own commands record nothing.
         let (other, _) = new();
         well.delete(&other).unwrap();
         well.restore(&other).unwrap();
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_that_is_left_is_not_said_to_be_in_the_trash() {
+    fn a_session_that_could_not_be_deleted_is_not_recorded_as_deleted() {
         let well = Stepwell::in_memory();
         let parent = well.create(well.draft("parent")).unwrap();
         let id = parent.id().clone();

@@ -1,4 +1,4 @@
-//! Which sessions a cleanup takes: a policy and the sessions in, a plan out.
+//! Which sessions a cleanup deletes: a policy and the sessions in, a plan out.
 
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -12,25 +12,24 @@ use crate::store::query::{Filter, Query};
 use crate::store::query::{LedgerRows, TrashScope};
 use crate::store::{SessionInfo, Target};
 
-/// What a cleanup may take. With no rule at all it takes nothing.
+/// The rules of a cleanup. Without any rule it deletes nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Takes sessions in which nothing was recorded for so long.
+    /// Deletes sessions without a new event for this long.
     pub older_than: Option<Duration>,
-    /// Never takes this many of the newest. Without another rule, takes all others.
+    /// Keeps this many of the newest sessions. Without another rule, deletes all others.
     pub keep_last: Option<usize>,
-    /// Takes the oldest until those left have at most so many bytes.
+    /// Deletes the oldest sessions until the rest has at most this many bytes.
     pub max_bytes: Option<u64>,
-    /// Takes only sessions that stand so; with none named, any.
+    /// Only sessions with one of these statuses; any, if empty.
     pub status: Vec<Status>,
-    /// Takes only sessions with all of these tags.
+    /// Only sessions with all of these tags.
     pub tags: Vec<String>,
-    /// Takes only sessions that such a driver moves on.
+    /// Only sessions with this driver.
     pub driver: Option<Driver>,
-    /// Takes rows of the ledger as well: they are all that is left of a session.
+    /// Whether ledger rows are deleted as well: nothing else is left of their sessions.
     pub rows: LedgerRows,
-    /// How long an agent that Stepwell does not run, and that says it runs, must have been
-    /// silent to be taken for gone.
+    /// How long a running external agent may be silent before it counts as gone.
     pub silence: Duration,
 }
 
@@ -49,60 +48,60 @@ impl Default for Policy {
     }
 }
 
-/// What a cleanup would do, to be shown before it is done.
+/// What a cleanup would do, so that it can be shown first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Sessions to take, oldest first. Their subagents' sessions go with them.
+    /// Sessions to delete, oldest first. Their subagents' sessions are deleted with them.
     pub take: Vec<CleanupItem>,
-    /// Sessions that a rule names but that something protects.
+    /// Sessions that match a rule but are exempt.
     pub protected: Vec<(SessionId, Exemption)>,
 }
 
-/// A session that a cleanup would take.
+/// A session that a cleanup would delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanupItem {
     /// The session.
     pub id: SessionId,
-    /// Where it stood when it was judged; if it has moved on, it stays.
+    /// Its seq when it was judged. If the session has changed since, it stays.
     pub seq: Seq,
-    /// The rule that names it.
+    /// The rule that it matches.
     pub because: CleanupReason,
-    /// Its bytes, those of its subagents' sessions included.
+    /// Its size, including its subagents' sessions.
     pub bytes: u64,
-    /// How many subagents' sessions go with it.
+    /// How many subagents' sessions are deleted with it.
     pub subagents: usize,
 }
 
-/// The rule that names a session.
+/// A rule of a cleanup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CleanupReason {
-    /// Nothing was recorded for too long.
+    /// No new event for too long.
     Age,
-    /// There are enough newer ones.
+    /// Enough newer sessions.
     Count,
-    /// There are too many bytes.
+    /// Too many bytes.
     Bytes,
 }
 
-/// What keeps a session from cleanup.
+/// Why a session is exempt from cleanup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exemption {
     /// It runs.
     Running,
     /// It is pinned.
     Pinned,
-    /// It is damaged, and someone should look at it first.
+    /// It is damaged, and a person should look at it first.
     Damaged,
-    /// A rewind of it was cut off, and its files may be half moved: it alone knows the rest.
+    /// A rewind of it was interrupted, and only its log can finish that.
     HalfRewound,
-    /// A session below it is protected.
+    /// A session below it is exempt.
     Descendant(SessionId),
-    /// Another user of the store began it, or one below it.
+    /// Another user of the store started it, or a session below it.
     AnotherUsers,
 }
 
 impl Plan {
-    /// Makes the plan for all sessions of a store that are not in its trash.
+    /// The plan for all given sessions, none of which is in the trash.
     #[must_use]
     pub fn of(policy: &Policy, sessions: &[SessionInfo], now: Time) -> Self {
         let families = families(sessions);
@@ -131,7 +130,7 @@ impl Plan {
         plan
     }
 
-    /// The plan without these sessions, which other users began.
+    /// The plan without these sessions of other users.
     #[must_use]
     pub fn but(mut self, of_others: &BTreeSet<SessionId>) -> Self {
         let is_others = |item: &CleanupItem| of_others.contains(&item.id);
@@ -141,13 +140,13 @@ impl Plan {
         Self { take, ..self }
     }
 
-    /// What the plan frees.
+    /// The size that the plan frees.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.take.iter().map(|taken| taken.bytes).sum()
     }
 
-    /// The plan as what a store takes.
+    /// The plan as targets for a store.
     #[must_use]
     pub fn targets(&self) -> Vec<Target> {
         let target = |taken: &CleanupItem| Target {
@@ -160,7 +159,7 @@ impl Plan {
 }
 
 impl Policy {
-    /// The rule that names a family, when all that are left have `bytes`.
+    /// The rule that a family matches, when all remaining families have `bytes`.
     fn names(&self, family: &Family<'_>, bytes: u64, now: Time) -> Option<CleanupReason> {
         let head = &family.root.head;
         let meant = (self.status.is_empty() || self.status.contains(&head.status))
@@ -180,11 +179,11 @@ impl Policy {
     }
 }
 
-/// A session with its subagents' sessions: they stay or go together.
+/// A session with its subagents' sessions: they are kept or deleted together.
 struct Family<'a> {
     root: &'a SessionInfo,
     below: Vec<&'a SessionInfo>,
-    /// When any of them was last updated.
+    /// The last update of any of them.
     updated: Time,
     bytes: u64,
 }
@@ -200,8 +199,8 @@ impl Family<'_> {
 }
 
 fn protection(info: &SessionInfo, silence: Duration, now: Time) -> Option<Exemption> {
-    // A lease proves that someone is at work. An agent that Stepwell does not run has
-    // none, and says that it runs until it says otherwise: it is believed for a while.
+    // A lease proves that a session is in use. An external agent has no lease; a status of running
+    // counts until it has been silent for too long.
     let believed = match info.head.driver {
         Driver::Own => true,
         Driver::External => now.since(info.head.updated_at) < silence,
@@ -218,11 +217,10 @@ fn protection(info: &SessionInfo, silence: Duration, now: Time) -> Option<Exempt
     }
 }
 
-/// Groups sessions by the one that their subagents began with. A subagent whose
-/// parent is not there stands for itself.
+/// Groups sessions by the root of their subagents. A subagent without its parent is its own root.
 fn families(sessions: &[SessionInfo]) -> Vec<Family<'_>> {
     let of_subagent = |info: &SessionInfo| matches!(info.head.origin, Origin::Subagent { .. });
-    // Whoever has no subagents need not find anyone's parent.
+    // Without subagents, the index is not needed.
     let known = if sessions.iter().any(of_subagent) { sessions } else { &[] };
     let index: HashMap<&SessionId, usize> =
         known.iter().enumerate().map(|(n, info)| (&info.head.id, n)).collect();
@@ -233,7 +231,7 @@ fn families(sessions: &[SessionInfo]) -> Vec<Family<'_>> {
     let mut families: Vec<Option<Family<'_>>> = Vec::new();
     families.resize_with(sessions.len(), || None);
     for (n, info) in sessions.iter().enumerate() {
-        // A circle cannot be made through a store; the bound keeps a forged one finite.
+        // A store cannot create a cycle; the bound makes a forged one finite.
         let (mut at, mut steps) = (n, 0);
         while let Some(above) = parent(&sessions[at]).filter(|_| steps < sessions.len()) {
             (at, steps) = (above, steps + 1);
@@ -251,14 +249,14 @@ fn families(sessions: &[SessionInfo]) -> Vec<Family<'_>> {
 }
 
 impl Stepwell {
-    /// What a cleanup would take.
+    /// What a cleanup would delete.
     pub fn plan_cleanup(&self, policy: &Policy) -> Result<Plan> {
         let filter = Filter { rows: policy.rows, ..Filter::default() };
         let sessions = self.store().list(&Query { filter, ..Query::default() })?.sessions;
         Ok(Plan::of(policy, &sessions, self.now()))
     }
 
-    /// Moves to the trash what a plan takes, except what has moved on since.
+    /// Deletes a plan's sessions, except those that have changed since.
     pub fn clean_up(&self, plan: &Plan) -> Result<Removal> {
         let removal = self.store().maintain().trash(&plan.targets())?;
         for id in &removal.taken {
@@ -278,7 +276,7 @@ mod tests {
     const DAY: Duration = Duration::from_secs(24 * 60 * 60);
     const NOW: Time = Time::from_micros(1_800_000_000_000_000);
 
-    /// A finished session of 100 bytes, updated so many days ago.
+    /// A finished session of 100 bytes, last updated this many days ago.
     fn session(id: &str, days: u32) -> SessionInfo {
         let event = Created::new(id.parse().unwrap(), "t").into();
         let at = NOW.minus(DAY * days);
@@ -309,12 +307,12 @@ mod tests {
     }
 
     #[test]
-    fn no_rule_takes_nothing() {
+    fn a_policy_without_rules_deletes_nothing() {
         assert!(taken(&Policy::default(), &[session("a", 900)]).is_empty());
     }
 
     #[test]
-    fn age_takes_the_old_oldest_first() {
+    fn age_deletes_old_sessions_oldest_first() {
         let all = [session("a", 8), session("b", 6), session("c", 30), session("d", 7)];
         assert_eq!(taken(&older_than(7), &all), ["c", "a", "d"]);
     }
@@ -329,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_take_the_oldest_until_the_rest_fits() {
+    fn a_size_limit_deletes_the_oldest_until_the_rest_fits() {
         let all = [session("a", 1), session("b", 2), session("c", 3)];
         let policy = Policy { max_bytes: Some(150), ..Policy::default() };
         assert_eq!(taken(&policy, &all), ["c", "b"]);
@@ -380,13 +378,13 @@ mod tests {
         let plan = Plan::of(&older_than(7), &all, NOW);
         assert_eq!(plan.take.len(), 1);
         assert_eq!((plan.take[0].bytes, plan.take[0].subagents), (300, 2));
-        // One of them is fresh: the family is.
+        // One of them is recent, so the family is.
         let fresh = [session("a", 9), below("b", "a", 1)];
         assert!(taken(&older_than(7), &fresh).is_empty());
     }
 
     #[test]
-    fn a_fork_stands_on_its_own() {
+    fn a_fork_is_independent_of_its_parent() {
         let mut fork = session("f", 1);
         fork.head.origin = Origin::Fork { parent: "a".parse().unwrap(), at: Seq::FIRST };
         fork.head.pinned = true;
@@ -394,12 +392,12 @@ mod tests {
     }
 
     #[test]
-    fn an_external_agent_that_never_said_goodbye_can_go() {
+    fn a_silent_external_agent_can_be_deleted() {
         let mut external = session("a", 9);
         external.head.status = Status::Running;
         external.head.driver = Driver::External;
         assert_eq!(taken(&older_than(7), &[external.clone()]), ["a"]);
-        // While it speaks now and then, it is believed.
+        // An agent that reports now and then counts as running.
         external.head.updated_at = NOW.minus(Duration::from_secs(29 * 60));
         let count = Policy { keep_last: Some(0), ..Policy::default() };
         let plan = Plan::of(&count, &[external], NOW);

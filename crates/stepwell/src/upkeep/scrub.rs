@@ -13,7 +13,7 @@ use crate::sessions::Stepwell;
 use crate::store::query::{Filter, LedgerRows, Query, TrashScope};
 use crate::store::{Scrub, SessionInfo, Span};
 
-/// What stands in the place of a lane's name, in which brackets are not allowed.
+/// The mark in a lane's name, where brackets are not allowed.
 const ERASED_NAME: &str = "scrubbed";
 
 /// A pattern whose matches are erased.
@@ -24,8 +24,8 @@ pub struct ScrubPattern {
 }
 
 impl ScrubPattern {
-    /// A regular expression, and why its matches are erased, for the log. Without a reason the log
-    /// names the pattern's digest: the pattern may be the secret itself.
+    /// A regular expression, and the reason for the log. Without a reason the log has the pattern's
+    /// digest, because the pattern may be the secret itself.
     pub fn new(pattern: &str, rule: Option<&str>) -> Result<Self, BadPattern> {
         let regex = Regex::new(pattern).map_err(BadPattern::Syntax)?;
         if regex.is_match("") {
@@ -41,18 +41,18 @@ impl ScrubPattern {
         Ok(Self { rule: rule.map_or_else(digest, ToOwned::to_owned), regex })
     }
 
-    /// A text that is taken as it stands.
+    /// A pattern for a literal text.
     pub fn literal(text: &str, rule: Option<&str>) -> Result<Self, BadPattern> {
         Self::new(&regex::escape(text), rule)
     }
 
-    /// Does a text hold what is to be erased?
+    /// Does the text contain a match?
     #[must_use]
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
-    /// A text without what is to be erased.
+    /// The text with every match replaced by the mark.
     #[must_use]
     pub fn erase(&self, text: &str) -> String {
         self.erase_with(text, ERASED)
@@ -63,7 +63,7 @@ impl ScrubPattern {
     }
 }
 
-/// What is to be erased in one session.
+/// The matches in one session.
 #[derive(Clone, Debug)]
 pub struct ScrubMatches {
     /// The session.
@@ -72,10 +72,9 @@ pub struct ScrubMatches {
     pub trashed: bool,
     /// How many of its own events match.
     pub events: usize,
-    /// Events that match but are kept in another session.
+    /// How many matching events it shares with the session that keeps them.
     pub shared: usize,
-    /// Why it could not be looked into, as a whole or in part. Such a session is not scrubbed at
-    /// all.
+    /// Why it could not be searched completely. Such a session is not scrubbed at all.
     pub unseen: Option<String>,
 }
 
@@ -86,12 +85,12 @@ pub struct ScrubbedSession {
     pub session: SessionId,
     /// How many of its events were changed.
     pub events: usize,
-    /// The event that says so.
+    /// The event that records it.
     pub seq: Seq,
 }
 
 impl Stepwell {
-    /// What matches in every session, the trash included.
+    /// The matches in every session, including the trash.
     pub fn find_to_scrub(&self, pattern: &ScrubPattern) -> Result<Vec<ScrubMatches>> {
         let (place, rows) = (TrashScope::Anywhere, LedgerRows::Included);
         let filter = Filter { place, rows, ..Filter::default() };
@@ -104,7 +103,7 @@ impl Stepwell {
             .collect()
     }
 
-    /// What matches in one session, events that it shares with others included.
+    /// The matches in one session, including shared events.
     pub fn find_to_scrub_in(&self, id: &SessionId, pattern: &ScrubPattern) -> Result<ScrubMatches> {
         self.matches_in(&self.store().info(id)?, Seq::FIRST, pattern)
     }
@@ -131,17 +130,17 @@ impl Stepwell {
         if let Some(damage) = damage.or_else(|| info.damage.clone()) {
             found.unseen = Some(format!("it is damaged at seq {}", damage.seq));
         }
-        // A session that cannot be scrubbed as a whole is not scrubbed at all.
+        // A session that cannot be scrubbed completely is not scrubbed at all.
         if found.unseen.is_some() {
             found.events = 0;
         }
         Ok(found)
     }
 
-    /// Erases what matches from a session's own events. The log says that it was scrubbed, and the
-    /// chain still verifies. None, if nothing matches any more.
+    /// Erases matches from a session's own events. The log records it, and the chain still
+    /// verifies. `None` if nothing matches any more.
     pub fn scrub(&self, id: &SessionId, pattern: &ScrubPattern) -> Result<Option<ScrubbedSession>> {
-        // The lease keeps others from writing while what matches is read again.
+        // The lease keeps others from writing while the matches are read again.
         let trashed = self.store().info(id)?.trashed_at.is_some();
         let held = if trashed { None } else { Some(self.lock(id)?) };
         let from = self.store().info(id)?.own_from;
@@ -160,7 +159,7 @@ impl Stepwell {
         if events == 0 {
             return Ok(None);
         }
-        // The files that it came in say the same again, in escapes or cut in two.
+        // The original files of an import repeat the text, possibly escaped or split.
         replacements.extend(originals);
         replacements.sort_by_key(|(seq, _)| *seq);
         let seq = self.store().maintain().scrub(Scrub {
@@ -173,7 +172,7 @@ impl Stepwell {
         Ok(Some(ScrubbedSession { session: id.clone(), events, seq }))
     }
 
-    /// The event without what matches; none, if nothing does.
+    /// The event without matches; `None` if it has none.
     fn scrubbed(&self, event: &Recorded, pattern: &ScrubPattern) -> Result<Option<Recorded>> {
         let fault = |error: serde_json::Error| Error::Unreadable {
             what: format!("event {} ({}), once scrubbed,", event.seq, event.event.kind()),
@@ -188,7 +187,7 @@ impl Stepwell {
                 changed |= self.forget_content(state, pattern)?;
             }
         }
-        // Whatever another program keeps in a blob: one that matches goes as a whole.
+        // Another program's blob has an unknown form, so a matching one is removed as a whole.
         if let Event::Record(record) = &mut scrubbed.event {
             let mut kept = Vec::with_capacity(record.blobs.len());
             for blob in &record.blobs {
@@ -207,7 +206,7 @@ impl Stepwell {
         Ok(pattern.matches(&String::from_utf8_lossy(&bytes)))
     }
 
-    /// Forgets a file's contents if they match.
+    /// Removes a file's contents if they match.
     fn forget_content(&self, state: &mut FileState, pattern: &ScrubPattern) -> Result<bool> {
         let FileState::File { blob, .. } = state else { return Ok(false) };
         if !self.blob_matches(blob, pattern)? {
@@ -218,12 +217,12 @@ impl Stepwell {
     }
 }
 
-/// Whose words the fields of a record are.
+/// Who chose the names and values in a part of an event.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Author {
-    /// Ours: their names are fixed, and some say how records hang together.
+    /// Stepwell: names are fixed, and some values link records.
     Stepwell,
-    /// The user's: any of them may hold, or be, what is to be erased.
+    /// The user: every name and value may contain a match.
     User,
 }
 
@@ -243,18 +242,18 @@ struct Eraser<'a> {
 }
 
 impl Eraser<'_> {
-    /// Erases matches from every text of a value; `path` is where in the body it stands. Says
-    /// whether there were any.
+    /// Erases matches from every text of a value at `path` in the body. Returns whether there were
+    /// any.
     fn erase(&self, value: &mut Value, owner: Author, path: &str) -> bool {
         match value {
-            // The lane that every session has is our word.
+            // The main lane's name is Stepwell's.
             Value::String(text) if path == "lane" && text == Lane::main().as_str() => false,
             Value::String(text) if self.pattern.matches(text) => {
                 let mark = if path == "lane" { ERASED_NAME } else { ERASED };
                 *text = self.pattern.erase_with(text, mark);
                 true
             }
-            // A number of the user's may be what is to be erased; ours count things.
+            // A user's number may match; Stepwell's numbers are counts.
             Value::Number(number)
                 if owner == Author::User && self.pattern.matches(&number.to_string()) =>
             {
@@ -314,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches_is_gone_and_the_log_says_so_and_verifies() {
+    fn matches_are_erased_and_recorded_and_the_log_verifies() {
         let well = Stepwell::in_memory();
         let session = well.create(well.draft("keep hunter2 safe")).unwrap();
         let id = session.id().clone();
@@ -336,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn what_holds_records_together_stays() {
+    fn links_between_records_stay() {
         let well = Stepwell::in_memory();
         let session = well.create(Created::new("abc".parse().unwrap(), "a task")).unwrap();
         let settings = Settings { mode: Some(crate::model::Mode::Yolo), ..Settings::default() };
@@ -353,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_fork_shares_is_told_and_left_to_the_session_that_keeps_it() {
+    fn shared_matches_are_reported_and_left_to_the_session_that_keeps_them() {
         let well = Stepwell::in_memory();
         let session = well.create(well.draft("a task")).unwrap();
         session.append(Message::user("hunter2")).unwrap();

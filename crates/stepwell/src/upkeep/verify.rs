@@ -11,11 +11,11 @@ use crate::sessions::Stepwell;
 use crate::store::query::{Filter, LedgerRows, Query, TrashScope};
 use crate::store::{Damage, Derived, Verdict};
 
-/// The most threads that verify: a disk gives no more, and others want some of it.
+/// The most threads for verification: a disk serves no more, and others need it, too.
 const MOST_THREADS: usize = 8;
 
 impl Stepwell {
-    /// The ids of all sessions, those in the trash included.
+    /// The ids of all sessions, including the trash and ledger rows.
     ///
     /// # Errors
     /// If they cannot be listed.
@@ -26,8 +26,8 @@ impl Stepwell {
         sessions.map(|it| it.map(|info| info.head.id)).collect()
     }
 
-    /// Re-reads sessions event by event, several at a time, and hands out what was found in the
-    /// order of their ids. The first error ends it: of reading one, or of `each`.
+    /// Verifies sessions, several at a time, and passes the results to `each` in the order of
+    /// `ids`. The first error ends it.
     ///
     /// # Errors
     /// If a session cannot be read at all, or `each` fails.
@@ -63,8 +63,8 @@ impl Stepwell {
         })
     }
 
-    /// Verifies a session that was listed. Nothing, if it was purged since. One that a broken store
-    /// no longer finds is damaged as a whole.
+    /// Verifies a listed session. `None` if it was purged since. A session that a broken store no
+    /// longer finds is damaged as a whole.
     fn verify_listed(&self, id: &SessionId) -> Result<Option<Verdict>> {
         match self.store().maintain().verify(id) {
             Err(Error::NoSession(_)) => {
@@ -82,7 +82,7 @@ impl Stepwell {
     }
 }
 
-/// Hands out what came, by its number: what came early waits.
+/// Passes numbered values on in order: early ones wait.
 fn in_order<T, E>(
     from: &mpsc::Receiver<(usize, T)>,
     mut each: impl FnMut(usize, T) -> Result<(), E>,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_comes_early_waits_for_its_turn() {
+    fn early_results_wait_for_their_turn() {
         let (to, from) = mpsc::channel();
         for n in [2, 0, 1, 4, 3] {
             to.send((n, n * 10)).unwrap();

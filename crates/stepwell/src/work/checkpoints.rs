@@ -1,4 +1,4 @@
-//! Checkpoints: names of points in a session.
+//! Checkpoints: points with a name.
 
 use crate::error::{Error, Result};
 use crate::model::{
@@ -6,24 +6,24 @@ use crate::model::{
 };
 use crate::sessions::Stepwell;
 
-/// A checkpoint as it was recorded.
+/// A checkpoint with its event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedCheckpoint {
     /// The point that it names.
     pub seq: Seq,
     /// When it was made.
     pub at: Time,
-    /// Its name, and what is remembered with it.
+    /// Its name, reason and metadata.
     pub checkpoint: Checkpoint,
-    /// The phase that the work was in, if it has phases.
+    /// The phase at the point, if the session has phases.
     pub phase: Option<Phase>,
 }
 
 impl Stepwell {
-    /// Names a session's present point, also while it runs.
+    /// Makes a checkpoint at a session's present point, also while it runs.
     ///
     /// # Errors
-    /// If the name cannot be one, or the session's files are half moved.
+    /// If the name is invalid, or the session's files are half moved.
     pub fn checkpoint(&self, id: &SessionId, checkpoint: Checkpoint) -> Result<Seq> {
         let Checkpoint { name, metadata, .. } = checkpoint.made_by(self.acting_who());
         let made = self.change_work(id, WorkChange::Checkpoint { name, metadata })?;
@@ -48,7 +48,7 @@ impl Stepwell {
     }
 }
 
-/// Does a text mean a point by itself: a seq, or steps back?
+/// Is the text a number: a seq, or a number of steps back?
 #[must_use]
 pub fn is_numbered(text: &str) -> bool {
     let digits = text.strip_prefix(['-', '+']).unwrap_or(text);
@@ -62,7 +62,7 @@ impl Checkpoint {
     }
 }
 
-/// Refuses a text that cannot name a point. Stores of earlier versions may hold such names.
+/// Refuses a text that cannot name a point. Imported sessions may have such names.
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let refuse = |why| Err(Error::from(InvalidName::new("checkpoint name", name, why)));
     if name.trim().is_empty() {

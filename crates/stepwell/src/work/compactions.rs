@@ -1,4 +1,4 @@
-//! The compactions that count: those that no rewind left behind and nobody took back.
+//! The compactions that count: those that no rewind removed and that were not undone.
 
 use std::collections::HashSet;
 
@@ -12,10 +12,10 @@ use crate::model::{
 use crate::sessions::{Session, Stepwell};
 use crate::store::Span;
 
-/// The kinds of events that they are found in.
+/// The kinds of events needed to find them.
 pub const KINDS: [Kind; 3] = [Kind::Compacted, Kind::Rewound, Kind::Undone];
 
-/// The metadata key that says that old messages are left out.
+/// The metadata key that says that old messages left the view without a summary.
 const TRUNCATED: &str = "truncated";
 
 /// The compactions that count at a seq, in order, given the session's events of [these
@@ -40,20 +40,20 @@ pub fn live(facts: &[Recorded], at: Seq) -> Vec<(Seq, &Compacted)> {
     .collect()
 }
 
-/// A message of a conversation, and what compactions made of it.
+/// A message of a conversation, and what compactions did to it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ViewChange {
-    /// The model still sees it.
+    /// It is in the view.
     Kept(ViewMessage),
-    /// The model no longer sees it.
+    /// A compaction removed it from the view.
     Hidden(ViewMessage),
-    /// A summary stands in the place of what is hidden.
+    /// A summary that replaced hidden messages.
     Summary(ViewMessage),
 }
 
 impl Stepwell {
-    /// What compactions made of a session's main conversation, in the order of the log. A summary
-    /// stands where it is shown.
+    /// The effect of compactions on a session's main lane, in the order of the log, with each
+    /// summary at its place in the view.
     pub fn compaction_changes(&self, id: &SessionId) -> Result<Vec<ViewChange>> {
         let events = self.store().events(id, Span::ALL)?.intact(id)?;
         let lane = Lane::main();
@@ -66,7 +66,7 @@ impl Stepwell {
     }
 }
 
-/// The two views, laid over each other.
+/// Merges the view without compactions and the present one.
 fn changes(whole: Vec<ViewMessage>, now: Vec<ViewMessage>) -> Vec<ViewChange> {
     let key = |shown: &ViewMessage| (shown.seq, shown.made == MessageOrigin::Results);
     let is_summary = |shown: &ViewMessage| shown.made == MessageOrigin::Summary;
@@ -88,17 +88,18 @@ fn changes(whole: Vec<ViewMessage>, now: Vec<ViewMessage>) -> Vec<ViewChange> {
     changes
 }
 
-/// How much of a conversation a session's metadata says that the model is shown.
+/// How much of a conversation is in the view, by the session's metadata.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// All of it, or a summary of what is not shown.
+    /// All of it, or summaries of the rest.
     Whole,
-    /// Old messages are left out.
+    /// Old messages left the view without a summary.
     Truncated,
 }
 
 impl Extent {
-    /// How much is shown at a seq, given the session's events of [these kinds](KINDS) in order.
+    /// How much is in the view at a seq, given the session's events of [these kinds](KINDS) in
+    /// order.
     #[must_use]
     pub fn at(facts: &[Recorded], at: Seq) -> Self {
         match live(facts, at).iter().any(|(_, it)| it.is_truncation()) {
@@ -107,13 +108,13 @@ impl Extent {
         }
     }
 
-    /// What a session's metadata says.
+    /// What the metadata says.
     #[must_use]
     pub fn of(head: &Head) -> Self {
         if head.metadata.contains_key(TRUNCATED) { Self::Truncated } else { Self::Whole }
     }
 
-    /// The change that makes a session's metadata say so.
+    /// The change that sets the metadata.
     #[must_use]
     pub fn edited(self) -> Edited {
         let value = match self {
@@ -125,9 +126,8 @@ impl Extent {
 }
 
 impl Session {
-    /// Takes the last compaction that counts back: the originals are shown again. What the
-    /// metadata says of the view is recorded with it. The answer is that compaction; none, if
-    /// there was none to take back.
+    /// Undoes the last compaction: its messages are in the view again. The metadata is updated with
+    /// it. Returns the compaction; `None` if there was none.
     pub fn undo_last_compaction(&self) -> Result<Option<Seq>> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let Some((of, _)) = live(&facts, head.seq).pop() else { return Ok(None) };
@@ -135,7 +135,7 @@ impl Session {
         Ok(Some(of))
     }
 
-    /// Takes a compaction back, and records what the metadata says of the view then.
+    /// Undoes a compaction, and updates the metadata.
     pub fn undo_compaction(&self, of: Seq) -> Result<Seq> {
         let (facts, head) = (self.keyed_events(&KINDS)?, self.info()?.head);
         let well = self.well();
@@ -159,7 +159,7 @@ mod tests {
     use crate::sessions::Stepwell;
 
     #[test]
-    fn taking_the_last_truncation_back_leaves_no_word_of_it_in_the_metadata() {
+    fn undoing_the_last_truncation_clears_the_metadata() {
         let well = Stepwell::in_memory();
         let session = well.create(well.draft("talk")).unwrap();
         for n in 0..4 {

@@ -1,5 +1,4 @@
-//! What a session is, beyond its head: its flow and how its nodes stand, its project, and when
-//! it was last resumed.
+//! Facts about a session beyond its head: its flow and nodes, its project, its last resume.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use crate::model::{
 use crate::sessions::Stepwell;
 use crate::store::{Excerpt, Order, Span};
 
-/// A session's flow, and how its nodes stand.
+/// A session's flow and the state of its nodes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FlowState {
@@ -24,24 +23,24 @@ pub struct FlowState {
     pub pattern: String,
     /// SHA-256 of the spec's raw bytes.
     pub spec_hash: SpecHash,
-    /// What the user set its variables to.
+    /// The values that the user set for its variables.
     pub variables: BTreeMap<String, Value>,
-    /// Its nodes, in the order in which they began. What was taken back is left out.
+    /// Its nodes, in the order in which they started, without those that a rewind removed.
     pub nodes: Vec<NodeInfo>,
 }
 
-/// How a flow's node stands.
+/// The state of a flow's node.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeInfo {
     /// Its key.
     pub key: String,
-    /// How it stands.
+    /// Its state.
     pub state: NodeState,
-    /// What went wrong, if it failed.
+    /// The error, if it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// What it came to.
+    /// Its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub answer: Option<String>,
 }
@@ -57,13 +56,13 @@ impl Stepwell {
         Ok(found.transpose()?.and_then(|events| flow_state(head, &events)))
     }
 
-    /// The nodes of a session that count, as each stands now. Sessions of other systems may have
-    /// some without a flow.
+    /// A session's nodes in their current state, without those that a rewind removed. Sessions of
+    /// other systems may have nodes without a flow.
     pub fn nodes(&self, head: &Head) -> Result<Vec<NodeInfo>> {
         Ok(nodes(head, &self.store().keyed_events(&head.id, &NODE_KINDS)?))
     }
 
-    /// The project that a session works on, if it was told of one.
+    /// The project that a session works on, if it is known.
     pub fn project(&self, id: &SessionId) -> Result<Option<Project>> {
         Ok(self.created(id)?.and_then(|created| created.project))
     }
@@ -88,7 +87,7 @@ impl Stepwell {
         }
     }
 
-    /// The event that describes a session.
+    /// A session's first event.
     fn created(&self, id: &SessionId) -> Result<Option<Created>> {
         let first = Span { limit: 1, ..Span::ALL };
         let mut events = self.store().events(id, first)?.events;
@@ -99,13 +98,13 @@ impl Stepwell {
     }
 }
 
-/// How many events are read at a time.
+/// Events per read.
 const PAGE: usize = 500;
 
-/// The kinds of events that say how nodes stand.
+/// The kinds of events that nodes are folded from.
 const NODE_KINDS: [Kind; 3] = [Kind::Node, Kind::Rewound, Kind::Undone];
 
-/// The flow of a session, from its excerpt.
+/// A session's flow, from its excerpt.
 fn flow_state(head: &Head, events: &[Recorded]) -> Option<FlowState> {
     let flow = head.flow.as_ref()?;
     let described = match events.first().map(|event| &event.event) {
@@ -117,7 +116,7 @@ fn flow_state(head: &Head, events: &[Recorded]) -> Option<FlowState> {
     Some(FlowState { name, pattern, spec_hash: flow.hash, variables, nodes })
 }
 
-/// The nodes that count, from all events that say how nodes stand.
+/// The nodes, from all events of [these kinds](NODE_KINDS).
 fn nodes(head: &Head, events: &[Recorded]) -> Vec<NodeInfo> {
     let timeline = Timeline::at(head.seq, events.iter());
     let mut nodes: Vec<NodeInfo> = Vec::new();

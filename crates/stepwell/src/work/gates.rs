@@ -1,4 +1,4 @@
-//! Questions that a session asks people: those that count where it stands.
+//! Questions of a session to people, on its live branch.
 
 use crate::error::{Error, Result};
 use crate::log::Timeline;
@@ -7,35 +7,35 @@ use crate::model::{
 };
 use crate::store::{Facts, Span, Store};
 
-/// A question, and what was answered.
+/// A question, and its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Asked {
     /// The question.
     pub gate: Gate,
-    /// Where it was asked. An answer that names it is refused if it was taken back since.
+    /// The question's seq. An answer that refers to it is refused if a rewind has removed it.
     pub seq: Seq,
     /// When it was asked.
     pub at: Time,
-    /// The answer; absent, it waits.
+    /// The answer; absent while the question is open.
     pub answer: Option<GateAnswered>,
-    /// Where the answer stands.
+    /// The answer's seq.
     pub answered_at: Option<Seq>,
 }
 
 /// Who asks a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asker {
-    /// The agent; of a subagent's question, the subagent's.
+    /// The agent, or the subagent if one asks.
     pub agent: String,
-    /// What it works on: the name of its session, else its task.
+    /// What it works on: the session's label, or else its task.
     pub task: String,
-    /// The session that started the subagent.
+    /// The parent of the subagent's session.
     pub parent: Option<SessionId>,
 }
 
 impl Asker {
-    /// Who asks a question of a session. Of a subagent that is gone nothing is known. A flow has no
-    /// agent of its own: the lane that made the call is the one that asks.
+    /// Who asks a question of a session. For a purged subagent, all fields are empty. A flow has no
+    /// agent of its own, so the lane that made the call is named.
     pub fn of(store: &dyn Store, session: &SessionId, asked: &Asked) -> Result<Self> {
         let gate = &asked.gate;
         let head = match store.info(gate.asker.as_ref().unwrap_or(session)) {
@@ -56,7 +56,8 @@ impl Asker {
     }
 }
 
-/// The lane of a flow whose call a question is about. It is looked for right before the question.
+/// The lane of a flow that made the call in question. It is searched in the events just before the
+/// question.
 fn calling_lane(store: &dyn Store, id: &SessionId, asked: &Asked) -> Result<Option<String>> {
     let from = Seq::new(asked.seq.get().saturating_sub(REACH).max(1));
     let span = Span { from, to: asked.seq, ..Span::ALL };
@@ -69,27 +70,27 @@ fn calling_lane(store: &dyn Store, id: &SessionId, asked: &Asked) -> Result<Opti
     Ok(store.events(id, span)?.events.iter().rev().find_map(calls))
 }
 
-/// The questions of a session's live branch, in the order in which they were asked.
+/// The questions of a session's live branch, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Gates {
-    /// Those questions.
+    /// The questions.
     pub asked: Vec<Asked>,
-    /// The last move of the view, by a rewind or by taking one back.
+    /// The last event that moved the view: a rewind, or the undoing of one.
     pub moved: Option<Seq>,
 }
 
 impl Gates {
-    /// Those of a session as it stands now.
+    /// A session's questions now.
     pub fn of(store: &dyn Store, id: &SessionId) -> Result<Self> {
         let facts = store.keyed_events(id, &KINDS)?;
         Ok(Self::at(store.info(id)?.head.seq, &facts))
     }
 
-    /// Those that wait now. They are looked for from the end of the log, where they nearly always
-    /// are, so that a session's earlier questions cost nothing.
+    /// A session's open questions. They are searched from the end of the log, where they nearly
+    /// always are, so that earlier questions cost nothing.
     pub fn waiting(store: &dyn Store, id: &SessionId) -> Result<Self> {
         let head = store.info(id)?.head;
-        // A fork does not count what was asked before it.
+        // A fork's count of open gates excludes those before it.
         if matches!(head.origin, Origin::Fork { .. }) {
             let mut all = Self::of(store, id)?;
             all.asked.retain(|asked| asked.answer.is_none());
@@ -113,14 +114,14 @@ impl Gates {
         }
     }
 
-    /// Those of one name, found by it, however many others there are.
+    /// The questions with one id, found by key, so that the number of others does not matter.
     pub fn named(store: &dyn Store, id: &SessionId, name: &str) -> Result<Self> {
         let facts = store.keyed(id, Facts::under(&QUESTIONS, name))?;
         let moves = store.keyed(id, Facts::of(&MOVES))?;
         Ok(Self::at(store.info(id)?.head.seq, &in_order(facts, &moves)))
     }
 
-    /// Those of a session as it stood at one event.
+    /// A session's questions at an earlier event.
     pub fn once(store: &dyn Store, id: &SessionId, at: Seq) -> Result<Self> {
         Ok(Self::at(at, &store.keyed_events(id, &KINDS)?))
     }
@@ -135,7 +136,7 @@ impl Gates {
                     found.asked.push(Asked { gate, seq, at, answer: None, answered_at: None });
                 }
                 Event::GateAnswered(answer) => {
-                    // One that was asked again has the same name.
+                    // A repeated question has the same id.
                     let mut asked = found.asked.iter_mut().rev();
                     let its = asked.find(|asked| asked.gate.id == answer.id);
                     if let Some(asked) = its {
@@ -150,18 +151,19 @@ impl Gates {
         found
     }
 
-    /// Those that wait for an answer.
+    /// The open questions.
     pub fn open(&self) -> impl DoubleEndedIterator<Item = &Asked> {
         self.asked.iter().filter(|asked| asked.answer.is_none())
     }
 }
 
-/// The kinds of events that tell of questions, and which of them count.
+/// The kinds of events that questions, and which of them count, are read from.
 const KINDS: [Kind; 4] = [Kind::Gate, Kind::GateAnswered, Kind::Rewound, Kind::Undone];
 const QUESTIONS: [Kind; 2] = [Kind::Gate, Kind::GateAnswered];
 const MOVES: [Kind; 2] = [Kind::Rewound, Kind::Undone];
 
-/// How many events of a log are looked at first for what waits; and how many times as many next.
+/// How many events at the end of a log are searched first, and the factor by which the range then
+/// grows.
 const REACH: u64 = 64;
 
 fn in_order(mut facts: Vec<Recorded>, moves: &[Recorded]) -> Vec<Recorded> {

@@ -1,4 +1,4 @@
-//! Which messages are pinned: those that no compaction may take out of the view.
+//! Pinned messages, which no compaction may remove from the view.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,20 @@ use crate::sessions::Session;
 use crate::sessions::Stepwell;
 use crate::store::Span;
 
-/// The messages of a session that its user pinned. A rewind does not change them: a pin is
-/// a wish about a message, wherever the view stands.
+/// The messages of a session that its user pinned. A rewind does not change them: a pin belongs to
+/// the message, not to the view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pins(BTreeSet<Seq>);
 
 impl Pins {
-    /// The pins after these events, which are a session's `edited` events in order; others
-    /// among them are passed over.
+    /// The pins after these events: a session's `edited` events in order. Other kinds are skipped.
     pub fn of<'a>(events: impl IntoIterator<Item = &'a Recorded>) -> Self {
         let mut pins = Self::default();
         events.into_iter().for_each(|event| pins.apply(&event.event));
         pins
     }
 
-    /// Takes the next event in.
+    /// Applies the next event.
     pub fn apply(&mut self, event: &Event) {
         if let Event::Edited(edited) = event {
             self.0.extend(&edited.pin_messages);
@@ -37,38 +36,38 @@ impl Pins {
         self.0.contains(&seq)
     }
 
-    /// In order.
+    /// The pinned seqs, in order.
     pub fn iter(&self) -> impl Iterator<Item = Seq> {
         self.0.iter().copied()
     }
 }
 
-/// A message that was just pinned.
+/// The result of pinning a message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PinnedMessage {
     /// The message.
     pub message: Message,
-    /// Is it shown to the model now? One that was compacted or rewound is not.
+    /// Is it in the view now? A compacted or rewound message is not.
     pub is_shown: bool,
 }
 
 impl Session {
-    /// The messages that its user pinned.
+    /// The pinned messages.
     pub fn pins(&self) -> Result<Pins> {
         Ok(Pins::of(&self.keyed_events(&[Kind::Edited])?))
     }
 }
 
 impl Stepwell {
-    /// The messages of a session that are pinned.
+    /// A session's pinned messages.
     pub fn pins(&self, id: &SessionId) -> Result<Pins> {
         Ok(Pins::of(&self.store().keyed_events(id, &[Kind::Edited])?))
     }
 
-    /// Keeps a message in the conversation, whatever is compacted, also while the session runs.
+    /// Pins a message, so that no compaction removes it from the view, also while the session runs.
     ///
     /// # Errors
-    /// If there is no message at that seq, or the session's files are half moved.
+    /// If that seq has no message, or the session's files are half moved.
     pub fn pin_message(&self, id: &SessionId, seq: Seq) -> Result<PinnedMessage> {
         let message = self.message_to_pin(id, seq)?;
         self.edit(id, Edited { pin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
@@ -78,10 +77,10 @@ impl Stepwell {
         Ok(PinnedMessage { message, is_shown })
     }
 
-    /// Lets compaction take a message again.
+    /// Unpins a message.
     ///
     /// # Errors
-    /// If there is no message at that seq, or the session's files are half moved.
+    /// If that seq has no message, or the session's files are half moved.
     pub fn unpin_message(&self, id: &SessionId, seq: Seq) -> Result<()> {
         self.message_to_pin(id, seq)?;
         self.edit(id, Edited { unpin_messages: BTreeSet::from([seq]), ..Edited::default() })?;
@@ -121,7 +120,7 @@ mod tests {
     use crate::model::{Edited, Message, Time};
 
     #[test]
-    fn a_pin_holds_until_it_is_taken_back() {
+    fn a_pin_holds_until_it_is_removed() {
         let set = |seqs: &[u64]| seqs.iter().copied().map(Seq::new).collect::<BTreeSet<_>>();
         let edit = |pin: &[u64], unpin: &[u64]| Recorded {
             seq: Seq::new(9),

@@ -1,4 +1,4 @@
-//! Points of a session, as people name them: a seq, a checkpoint, so many steps back.
+//! Points of a session, as people name them: a seq, a checkpoint, or a number of steps back.
 
 use crate::error::{Error, NoPoint, Result};
 use crate::log::Timeline;
@@ -7,19 +7,19 @@ use crate::sessions::Stepwell;
 use crate::store::{Order, Span};
 use crate::work::checkpoints::is_numbered;
 
-/// What stands before a checkpoint's name that would mean something else by itself.
+/// The prefix of a checkpoint's name that would otherwise mean something else.
 const NAMED: &str = "checkpoint:";
 
-/// What stands before a phase's name: the point at which the work entered it last.
+/// The prefix of a phase's name: the point where the work last entered it.
 const PHASE: &str = "phase:";
 
 impl Stepwell {
-    /// The event that a text means: a seq, `-N` for N steps back, or a checkpoint's name (the
-    /// latest of that name). A number is never a name: earlier versions took such names, which
-    /// `checkpoint:NAME` means. `phase:NAME` is where the work entered a phase.
+    /// The point that a text names: a seq, `-N` for N steps back, or a checkpoint's name (the
+    /// latest with that name). A number is never a checkpoint's name, except after `checkpoint:`.
+    /// `phase:NAME` is the point where the work last entered a phase.
     ///
     /// # Errors
-    /// [`Error::NoPoint`], if it means none.
+    /// [`Error::NoPoint`] if it names none.
     pub fn point(&self, id: &SessionId, text: &str) -> Result<Seq> {
         let session = || id.clone();
         let checkpoints = self.checkpoints(id)?;
@@ -51,10 +51,10 @@ impl Stepwell {
         Err(no_point.into())
     }
 
-    /// What the user said last to the main agent, of what counts, if anything was done about it.
+    /// The user's last message to the main agent that counts, if the agent has answered it.
     ///
     /// # Errors
-    /// [`Error::NoPoint`], if nothing was said or done.
+    /// [`Error::NoPoint`] without a message or an answer.
     pub fn last_words(&self, id: &SessionId) -> Result<Seq> {
         let mut done = false;
         let said = self.newest(id, |event| {
@@ -71,14 +71,14 @@ impl Stepwell {
         }
     }
 
-    /// Just before the Nth of the main agent's last answers that count.
+    /// The point just before the Nth last answer of the main agent that counts.
     fn steps_back(&self, id: &SessionId, asked: usize) -> Result<Seq> {
         if asked == 0 {
             return Err(NoPoint::NoStep.into());
         }
         let (mut has, mut passed) = (0, false);
         let before = self.newest(id, |event| {
-            // The event that counts before the answer is the next one that is met.
+            // The next event visited is the one before the answer.
             if passed {
                 return Some(event.seq);
             }
@@ -95,7 +95,7 @@ impl Stepwell {
         before.ok_or_else(few)
     }
 
-    /// The first answer to a question about the events that count, from the newest to the oldest.
+    /// The first result of `ask` for the events that count, from the newest to the oldest.
     fn newest<T>(
         &self,
         id: &SessionId,
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_means_no_point_says_what_there_is() {
+    fn an_error_about_a_point_lists_the_known_ones() {
         let well = Stepwell::in_memory();
         let session = talked(&well);
         let wrong = |text: &str| match well.point(session.id(), text) {
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_is_never_a_checkpoints_name_unless_it_is_said_to_be() {
+    fn a_number_names_a_checkpoint_only_with_a_prefix() {
         let well = Stepwell::in_memory();
         let session = talked(&well);
         let old = Checkpoint { name: "2".to_owned(), ..Checkpoint::default() };
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_rewound_does_not_count() {
+    fn rewound_events_do_not_count() {
         let well = Stepwell::in_memory();
         let session = talked(&well);
         session.rewind(Seq::new(5), Scope::Chat).unwrap();

@@ -1,5 +1,5 @@
-//! Planned tasks: what a session means to do, in which order, and which changes of that plan
-//! are sound. Pure: whoever writes records what comes out, as one event for each task.
+//! Planned tasks: their order, and which changes of the plan are valid. Pure: the caller records
+//! the result, one event per task.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,43 +7,42 @@ use crate::error::TaskRefused;
 use crate::log::Timeline;
 use crate::model::{Event, Kind, MAX_TASKS, Question, Recorded, Seq, Task, TaskStatus};
 
-/// The most bytes of a task's description, for the same reason.
+/// The most bytes of a task's description, since a model reads the plan as a whole.
 pub const MAX_TASK_BYTES: usize = 2_000;
 
-/// The most files that one task names.
+/// The most files of one task.
 const MAX_TASK_FILES: usize = 100;
 
-/// The most bytes of a task's name and of its action.
+/// The most bytes of a task's id and of its action.
 const MAX_WORD_BYTES: usize = 64;
 
-/// The planned tasks of a session, in the order in which they were planned.
+/// The planned tasks of a session, in the order in which they were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tasks {
     all: Vec<Task>,
-    /// Where each one stands, by its name.
+    /// Each task's index, by id.
     places: HashMap<String, usize>,
 }
 
-/// What is to become of a task; what is absent stays as it is.
+/// A change to a task; an absent part stays unchanged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TaskEdit {
-    /// How it stands.
+    /// The status.
     pub status: Option<TaskStatus>,
-    /// Such as `create` or `modify`.
+    /// The kind of change, such as `create` or `modify`.
     pub action: Option<String>,
-    /// What is to be done.
+    /// The work to be done.
     pub description: Option<String>,
-    /// The files that it is about.
+    /// The files concerned.
     pub files: Option<Vec<String>>,
-    /// Tasks that come first, besides those that do already.
+    /// Ids of tasks that must be done before, added to the present ones.
     pub after: Vec<String>,
-    /// Tasks that no longer have to.
+    /// Ids of tasks that need not be done before any more.
     pub not_after: Vec<String>,
 }
 
 impl Tasks {
-    /// Takes in a task as it was recorded: in place of the one of its name, or as the last.
-    /// Sound or not, what was recorded holds.
+    /// Applies a recorded task: replaces the one with its id, or appends it. It is not checked.
     pub fn put(&mut self, task: Task) {
         match self.places.get(&task.id) {
             Some(place) => self.all[*place] = task,
@@ -54,37 +53,36 @@ impl Tasks {
         }
     }
 
-    /// All of them, in the order in which they were planned.
+    /// All tasks, in the order in which they were added.
     pub fn iter(&self) -> std::slice::Iter<'_, Task> {
         self.all.iter()
     }
 
-    /// How many there are.
+    /// The number of tasks.
     #[must_use]
     pub fn len(&self) -> usize {
         self.all.len()
     }
 
-    /// Is nothing planned?
+    /// Is the plan empty?
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// How many stand so.
+    /// The number of tasks with this status.
     #[must_use]
     pub fn count(&self, status: TaskStatus) -> usize {
         self.all.iter().filter(|task| task.status == status).count()
     }
 
-    /// The task of that name.
+    /// The task with this id.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<&Task> {
         self.places.get(id).map(|place| &self.all[*place])
     }
 
-    /// The tasks that a task still waits for: what comes first and is neither done nor
-    /// skipped.
+    /// The tasks that a task still waits for: those before it that are neither done nor skipped.
     #[must_use]
     pub fn waits_for(&self, task: &Task) -> Vec<String> {
         let over = |id: &str| {
@@ -94,7 +92,7 @@ impl Tasks {
         task.deps.iter().filter(|dep| !over(dep)).cloned().collect()
     }
 
-    /// A new task as it would be recorded. Without a name it gets the next free number.
+    /// A new task as it would be recorded. Without an id it gets the next free number.
     pub fn add(&self, mut task: Task) -> Result<Task, TaskRefused> {
         if self.all.len() >= MAX_TASKS {
             return Err(TaskRefused::TooMany);
@@ -113,7 +111,8 @@ impl Tasks {
         self.checked(task, None)
     }
 
-    /// A task as it would be recorded after a change; equal to what it is, nothing changes.
+    /// A task as it would be recorded after an edit. If it is equal to the present one, nothing
+    /// changes.
     pub fn edit(&self, id: &str, edit: TaskEdit) -> Result<Task, TaskRefused> {
         let found = self.get(id).ok_or_else(|| self.absent(id))?;
         let mut task = found.clone();
@@ -122,7 +121,7 @@ impl Tasks {
         task.description = edit.description.unwrap_or(task.description);
         task.files = edit.files.unwrap_or(task.files);
         if let Some(other) = edit.not_after.iter().find(|other| !task.deps.contains(other)) {
-            let what = format!("it does not come after {other:?}");
+            let what = format!("it does not wait for {other:?}");
             return Err(TaskRefused::Unfit { id: task.id, what });
         }
         task.deps.retain(|dep| !edit.not_after.contains(dep));
@@ -130,8 +129,8 @@ impl Tasks {
         self.checked(task, Some(found))
     }
 
-    /// Tasks of another plan as they would be recorded here, each in place of the one of its
-    /// name: all, if the plan that comes of it is sound, else none.
+    /// Tasks of another plan as they would be recorded here, each replacing the one with its id.
+    /// All of them, if the resulting plan is valid, or else an error.
     pub fn load(&self, tasks: impl IntoIterator<Item = Task>) -> Result<Vec<Task>, TaskRefused> {
         let mut loaded: Vec<Task> = tasks.into_iter().collect();
         let mut plan = self.clone();
@@ -160,7 +159,7 @@ impl Tasks {
         Ok(loaded)
     }
 
-    /// The task, if a plan with it is sound where it differs from what it was.
+    /// The task, if its changes keep the plan valid.
     fn checked(&self, mut task: Task, before: Option<&Task>) -> Result<Task, TaskRefused> {
         tidy(&mut task);
         if before == Some(&task) {
@@ -190,7 +189,7 @@ impl Tasks {
         Ok(task)
     }
 
-    /// May a task stand so now?
+    /// May the task have its new status now?
     fn check_status(&self, task: &Task, before: Option<&Task>) -> Result<(), TaskRefused> {
         if before.is_some_and(|before| before.status == TaskStatus::Unrecoverable) {
             return Err(TaskRefused::Final(task.id.clone()));
@@ -204,8 +203,8 @@ impl Tasks {
         Ok(())
     }
 
-    /// Tasks that would wait for each other if `task` were as it is given: from it, along
-    /// what comes first, back to it.
+    /// The cycle of dependencies that `task` would close: from it, along its dependencies, back to
+    /// it.
     fn cycle(&self, task: &Task) -> Option<Vec<String>> {
         let mut seen = BTreeSet::new();
         let mut ways: Vec<Vec<&str>> =
@@ -247,7 +246,7 @@ impl FromIterator<Task> for Tasks {
     }
 }
 
-/// Without white space around texts, and without naming anything twice.
+/// Trims texts and removes duplicates.
 fn tidy(task: &mut Task) {
     task.action = task.action.trim().to_owned();
     task.description = task.description.trim().to_owned();
@@ -258,7 +257,7 @@ fn tidy(task: &mut Task) {
     }
 }
 
-/// What a plan has no room for, or no table can hold.
+/// Why a task is too large, or cannot be shown in a table.
 fn unfit(task: &Task) -> Option<String> {
     let control = |text: &str| text.chars().any(|c| c.is_control() && c != '\n' && c != '\t');
     if task.description.len() > MAX_TASK_BYTES {
@@ -281,19 +280,18 @@ fn is_name(id: &str) -> bool {
     (1..=MAX_WORD_BYTES).contains(&id.len()) && id.chars().all(fits)
 }
 
-/// How a session's work stands, beside what its head says: what is planned, what was asked,
-/// and what happened to them last.
+/// The state of a session's work beyond its head: its plan, its questions, and their last change.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Work {
-    /// What is planned.
+    /// The plan.
     pub tasks: Tasks,
-    /// How many times a task was given up, also one that was opened again since.
+    /// How many times a task was given up, including tasks that were reopened since.
     pub given_up: u32,
-    /// What was asked while discussing, in that order.
+    /// The questions asked in the discuss phase, in order.
     pub questions: Vec<Question>,
     /// The last change of tasks, questions, phase or goal that counts.
     pub last: Option<Recorded>,
-    /// The last step that counts, if one was among the events that it is folded from.
+    /// The last step that counts, if the folded events include one.
     pub last_step: Option<Recorded>,
 }
 
@@ -302,8 +300,8 @@ impl Work {
     pub const KINDS: [Kind; 6] =
         [Kind::Task, Kind::Question, Kind::Phase, Kind::Edited, Kind::Rewound, Kind::Undone];
 
-    /// How the work stood at `at`, given the session's keyed events of [these
-    /// kinds](Self::KINDS) in order. What a rewind took back does not count.
+    /// The work at `at`, given the session's keyed events of [these kinds](Self::KINDS) in order.
+    /// Events that a rewind removed do not count.
     #[must_use]
     pub fn at(at: Seq, facts: Vec<Recorded>) -> Self {
         let timeline = Timeline::at(at, facts.iter());
@@ -327,7 +325,7 @@ impl Work {
                     continue;
                 }
                 Event::Phase(_) => {}
-                // Others change the session, not its work: its label, its pins.
+                // Other edits, such as a label or pins, do not concern the work.
                 Event::Edited(edited) if !edited.goal.is_keep() => {}
                 _ => continue,
             }
@@ -391,35 +389,35 @@ mod tests {
         assert_eq!(plan.add(task("d", &["d"])), Err(itself));
         assert_eq!(after(&plan, "c", &["a", "b", "a"]).unwrap().deps, ["b", "a"]);
         let unknown = after(&plan, "c", &["x"]).unwrap_err();
-        assert_eq!(unknown.to_string(), "there is no task \"x\"; expected one of: a, b, c");
+        assert_eq!(unknown.to_string(), "unknown task \"x\"; expected one of: a, b, c");
     }
 
     #[test]
-    fn a_dependency_can_be_taken_back_and_then_turned_around() {
+    fn a_dependency_can_be_removed_and_then_reversed() {
         let mut plan = plan(&[task("a", &[]), task("b", &["a"])]);
         let not_after = vec!["a".to_owned()];
         let edit = TaskEdit { not_after, ..TaskEdit::default() };
         plan.put(plan.edit("b", edit.clone()).unwrap());
         plan.put(after(&plan, "a", &["b"]).unwrap());
-        assert!(plan.edit("b", edit).unwrap_err().to_string().contains("does not come after"));
+        assert!(plan.edit("b", edit).unwrap_err().to_string().contains("does not wait for"));
     }
 
     #[test]
-    fn a_task_begins_when_what_comes_first_is_over() {
+    fn a_task_starts_when_its_dependencies_are_over() {
         use TaskStatus::{Done, Failed, Pending, Running, Skipped, Unrecoverable};
         let mut plan = plan(&[task("a", &[]), task("b", &["a"])]);
         for status in [Running, Done] {
             let refused = move_to(&mut plan, "b", status).unwrap_err();
             assert_eq!(
                 refused.to_string(),
-                format!("task \"b\" cannot be {status}: it comes after a")
+                format!("task \"b\" cannot be {status}: it waits for a")
             );
         }
         move_to(&mut plan, "a", Failed).unwrap();
         assert!(move_to(&mut plan, "b", Running).is_err());
         move_to(&mut plan, "a", Skipped).unwrap();
         move_to(&mut plan, "b", Running).unwrap();
-        // What was begun can be given up, and what was over taken up again.
+        // A started task can be given up, and a finished one reopened.
         for status in [Pending, Running, Done, Pending, Skipped, Running, Unrecoverable] {
             move_to(&mut plan, "b", status).unwrap();
         }
@@ -430,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_a_plan_is_refused() {
+    fn invalid_tasks_are_refused() {
         let plan = plan(&[task("a", &[])]);
         let described = |text: &str| {
             let edit = TaskEdit { description: Some(text.into()), ..TaskEdit::default() };
@@ -446,8 +444,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_recorded_elsewhere_can_be_changed_even_if_it_was_not_sound() {
-        // Another system's plan: a cycle, an unknown name, a name that we would not give.
+    fn imported_plans_can_be_changed_even_if_they_are_invalid() {
+        // Another system's plan: a cycle, an unknown id, and an id that Stepwell would refuse.
         let plan: Tasks = [task("a b", &["c"]), task("c", &["a b", "gone"])].into_iter().collect();
         let edit = TaskEdit { description: Some("better".into()), ..TaskEdit::default() };
         assert_eq!(plan.edit("a b", edit).unwrap().description, "better");
@@ -460,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_is_taken_in_whole_or_not_at_all() {
+    fn a_plan_is_loaded_completely_or_not_at_all() {
         let here = plan(&[task("a", &[]), task("b", &["a"])]);
         let other = [task("c", &["d"]), task("d", &[]), task("b", &["c"])];
         assert_eq!(here.load(other.clone()).unwrap(), other);
@@ -471,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rewind_takes_tasks_back_and_its_undoing_returns_them() {
+    fn a_rewind_removes_tasks_and_undoing_it_returns_them() {
         let at = |seq: u64, event: Event| Recorded {
             seq: Seq::new(seq),
             at: Time::from_micros(seq as i64),

@@ -1,5 +1,5 @@
-//! Changing how a session's work stands: its plan, its goal, and what was asked about it. What is
-//! recorded is recorded whole.
+//! Changes to a session's plan and goal, and questions about its work. Each change is recorded
+//! completely or not at all.
 
 use crate::error::{Error, Result, TaskRefused};
 use crate::model::{Change, Edited, Event, Question, Recorded, Seq, SessionId, Task, WorkChange};
@@ -12,25 +12,26 @@ use crate::work::tasks::{Tasks, Work};
 pub struct ChangedTasks {
     /// The whole plan.
     pub tasks: Tasks,
-    /// What the change was about, whether or not it is new.
+    /// The tasks concerned, changed or not.
     pub changed: Vec<Task>,
 }
 
 impl Session {
-    /// How its work stands: what is planned, and what was asked.
+    /// The state of its work: plan and questions.
     pub fn work(&self) -> Result<Work> {
         self.well().work(self.id())
     }
 }
 
 impl Stepwell {
-    /// How a session's work stands: what is planned, and what was asked.
+    /// The state of a session's work: plan and questions.
     pub fn work(&self, id: &SessionId) -> Result<Work> {
         let at = self.store().info(id)?.head.seq;
         Ok(Work::at(at, self.store().keyed_events(id, &Work::KINDS)?))
     }
 
-    /// The same, with the last step that counts, if it is among the last [`LOOK_BACK`] events.
+    /// Like [`work`](Self::work), with the last step that counts, if it is among the last
+    /// [`LOOK_BACK`] events.
     pub fn work_with_last_step(&self, id: &SessionId) -> Result<Work> {
         let store = self.store();
         let at = store.info(id)?.head.seq;
@@ -42,10 +43,10 @@ impl Stepwell {
         Ok(Work::at(at, facts))
     }
 
-    /// Changes a session's plan, all or nothing. `change` says what becomes of which tasks.
+    /// Changes a session's plan, all or nothing. `change` returns the tasks to record.
     ///
     /// # Errors
-    /// [`Error::Task`], if the plan does not allow it.
+    /// [`Error::Task`] if the plan does not allow it.
     pub fn change_tasks(
         &self,
         id: &SessionId,
@@ -65,7 +66,7 @@ impl Stepwell {
         Ok(ChangedTasks { tasks, changed })
     }
 
-    /// Says what the work is to achieve, also while it runs; an empty text takes it away.
+    /// Sets the goal of the work, also while it runs; an empty text clears it.
     pub fn set_goal(&self, id: &SessionId, goal: &str) -> Result<Seq> {
         let goal = match goal.trim() {
             "" => Change::Clear,
@@ -75,7 +76,7 @@ impl Stepwell {
         self.edit(id, Edited { goal, ..Edited::default() })
     }
 
-    /// Notes a question about the work, under the next free number, also while it runs.
+    /// Records a question about the work, under the next free number, also while it runs.
     pub fn ask(&self, id: &SessionId, text: &str) -> Result<Question> {
         let text = said(id, text)?;
         question(self.change_work(id, WorkChange::Ask { text })?)
@@ -84,7 +85,7 @@ impl Stepwell {
     /// Answers a question about the work, also while it runs.
     ///
     /// # Errors
-    /// [`Error::NoQuestion`], if nobody asked it.
+    /// [`Error::NoQuestion`] if the session has no such question.
     pub fn answer_question(&self, id: &SessionId, question: &str, text: &str) -> Result<Question> {
         let (text, question) = (said(id, text)?, question.to_owned());
         self::question(self.change_work(id, WorkChange::Answer { question, text })?)
@@ -99,7 +100,7 @@ fn question(recorded: Option<Recorded>) -> Result<Question> {
     }
 }
 
-/// A text that says something.
+/// The trimmed text, or an error if it is empty.
 fn said(id: &SessionId, text: &str) -> Result<String> {
     match text.trim() {
         "" => Err(Error::Illegal {
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_changes_as_a_whole_or_not_at_all_and_what_is_the_same_is_not_recorded() {
+    fn a_plan_changes_completely_or_not_at_all_and_equal_tasks_are_not_recorded() {
         let well = Stepwell::in_memory();
         let id = session(&well);
         let task = |name: &str| Task {
@@ -148,7 +149,7 @@ mod tests {
         let answered = well.answer_question(&id, "1", "because").unwrap();
         assert_eq!((&*answered.text, answered.answer.as_deref()), ("why?", Some("because")));
         let Err(Error::NoQuestion { asked, .. }) = well.answer_question(&id, "7", "x") else {
-            panic!("answered a question that nobody asked")
+            panic!("answered an unknown question")
         };
         assert_eq!(asked, ["1", "2"]);
         well.set_goal(&id, " ship it ").unwrap();

@@ -1,5 +1,5 @@
-//! Changing how a session's work stands, whoever runs it. Where nobody does, the lease is taken for
-//! a moment. Where somebody does, they are asked by an event, and record what comes of it.
+//! Changes to a session's work, whether or not it runs. Without a runner, the caller holds the
+//! lease for a moment. With one, an event asks the runner, which records the outcome.
 
 use std::time::Duration;
 
@@ -12,18 +12,18 @@ use crate::sessions::Stepwell;
 use crate::store::{Facts, Lease, Order, SessionInfo, Span};
 use crate::work::checkpoints::check_name;
 
-/// How long a runner has to do what it was asked: it looks several times a second.
+/// How long to wait for the runner. It reads requests several times a second.
 const PATIENCE: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 10 });
 
-/// How long a runner of somebody else's has, who may not listen.
+/// How long to wait for another person's runner, which may ignore the request.
 const PATIENCE_WITH_OTHERS: Duration = Duration::from_secs(2);
 
-/// How long one look at the log waits for news.
+/// How long one read of the log waits for changes.
 const PAUSE: Duration = Duration::from_millis(20);
 
 impl Stepwell {
-    /// Moves a session's work to a phase, and takes a checkpoint there, also while it runs. Being
-    /// there already is no move.
+    /// Moves a session's work to a phase and makes a checkpoint, also while it runs. Does nothing
+    /// if it is in that phase.
     ///
     /// # Errors
     /// If the session has no phases, or they do not allow the move.
@@ -31,16 +31,16 @@ impl Stepwell {
         self.change_work(id, WorkChange::Phase(phase)).map(drop)
     }
 
-    /// Changes how a session's work stands, also while it runs. The answer is what was recorded;
-    /// nothing, if it stood so already.
+    /// Changes a session's work, also while it runs. Returns what was recorded; `None` if there was
+    /// nothing to change.
     ///
     /// # Errors
-    /// [`Error::NotDoneYet`], if whoever runs it does not do it in time, and
-    /// [`Error::SomebodyElses`], if they are somebody else and may not listen.
+    /// [`Error::NotDoneYet`] if the runner does not act in time, and [`Error::SomebodyElses`] if it
+    /// is another person's and may ignore the request.
     pub fn change_work(&self, id: &SessionId, change: WorkChange) -> Result<Option<Recorded>> {
         let who = self.who().clone();
         let asked = WorkAsked { epoch: Epoch::FIRST, who, change };
-        // What is recorded is compared with what was asked: both without secrets.
+        // Redacted before it is compared with the redacted outcome.
         let Event::WorkAsked(mut asked) = Event::from(asked).redacted(self.redactor()) else {
             return Ok(None);
         };
@@ -48,7 +48,7 @@ impl Stepwell {
             let info = self.store().info(id)?;
             let Some(epoch) = runner(&info) else {
                 match self.change_unheld(id, &asked.change) {
-                    // Somebody began to run it just now.
+                    // A runner started in between.
                     Err(Error::Held { .. }) if runner(&self.store().info(id)?).is_some() => {
                         continue;
                     }
@@ -62,7 +62,7 @@ impl Stepwell {
             }
             asked.epoch = epoch;
             let at = match self.append_freely(id, asked.clone().into()) {
-                // They stopped meanwhile.
+                // The runner stopped in between.
                 Err(Error::Illegal { .. }) => continue,
                 other => other?,
             };
@@ -72,12 +72,12 @@ impl Stepwell {
         }
     }
 
-    /// Asks whoever runs a session to make its conversation shorter before its model's next call;
-    /// of a flow, the conversation of each agent. Nothing, if nobody runs it: then whoever wants it
-    /// takes the lease and does it.
+    /// Asks a session's runner to compact the conversation before the model's next call; in a flow,
+    /// every agent's conversation. `None` without a runner: the caller then holds the lease and
+    /// compacts it.
     ///
     /// # Errors
-    /// If it cannot be recorded.
+    /// If the request cannot be recorded.
     pub fn ask_to_compact(&self, id: &SessionId) -> Result<Option<Seq>> {
         loop {
             let info = self.store().info(id)?;
@@ -85,23 +85,27 @@ impl Stepwell {
             info.refuse_half_rewound()?;
             let (who, change) = (self.who().clone(), WorkChange::Compact);
             match self.append_freely(id, WorkAsked { epoch, who, change }.into()) {
-                // They stopped meanwhile.
+                // The runner stopped in between.
                 Err(Error::Illegal { .. }) => {}
                 other => return other.map(Some),
             }
         }
     }
 
-    /// Does what a session's runner was asked to, if whoever asked is
-    /// [listened to](crate::trust::Judge::obeys). Whoever holds the lease calls it.
+    /// Applies a change that someone requested, if their messages
+    /// [count](crate::trust::Judge::obeys). The holder of the lease calls it.
     ///
     /// # Errors
-    /// If it cannot be done, which whoever asked finds out by looking.
+    /// If the change is not possible. The person who requested it sees that in the log.
     pub fn carry_out(&self, lease: &Lease, asked: &WorkAsked) -> Result<()> {
         let WorkAsked { who, change, .. } = asked;
         if !self.judge(&lease.session)?.obeys(asked) {
             let (session, kind) = (lease.session.clone(), Kind::WorkAsked.as_str().to_owned());
-            return Err(Error::Illegal { session, kind, why: format!("{who} is not listened to") });
+            return Err(Error::Illegal {
+                session,
+                kind,
+                why: format!("{who} may not change this session"),
+            });
         }
         refuse_in_flow(&self.store().info(&lease.session)?, change)?;
         let events = self.events_for(&lease.session, change)?;
@@ -122,7 +126,7 @@ impl Stepwell {
         Ok(Some(Recorded { seq: written.first, at: self.now(), id: None, event }))
     }
 
-    /// Waits for what becomes of a wish. Nothing, if the runner stopped before it did anything.
+    /// Waits for the outcome of a request. `None` if the runner stopped before it acted.
     fn wait_for_runner(
         &self,
         id: &SessionId,
@@ -130,7 +134,7 @@ impl Stepwell {
         at: Seq,
     ) -> Result<Option<Option<Recorded>>> {
         let whose = self.others_login(id, at)?;
-        // Pauses are counted, because a clock may stand still.
+        // Counts its pauses, because a test's clock may stand still.
         let mut waited = Duration::ZERO;
         loop {
             let info = self.store().info(id)?;
@@ -142,7 +146,7 @@ impl Stepwell {
             if runner(&info) != Some(asked.epoch) {
                 return Ok(None);
             }
-            // What happened meanwhile may forbid it, or have done it.
+            // Other events may have prevented the change, or made it.
             if self.events_for(id, &asked.change)?.is_empty() {
                 return Ok(Some(None));
             }
@@ -159,8 +163,8 @@ impl Stepwell {
         }
     }
 
-    /// The login of whoever runs a session, if it is another one than that of whoever recorded an
-    /// event: then it is theirs to say whether that counts.
+    /// The login of the session's runner, if the event's author has another one. The runner's user
+    /// then decides whether the request counts.
     fn others_login(&self, id: &SessionId, at: Seq) -> Result<Option<String>> {
         let runs = self.store().info(id)?.held.and_then(|held| held.login);
         let span = Span { from: at, to: at, order: Order::Oldest, limit: 1 };
@@ -169,7 +173,7 @@ impl Stepwell {
         Ok(runs.filter(|login| asks.as_ref() != Some(login)))
     }
 
-    /// The events that make a change, first the one that says it.
+    /// The events that make a change, with the change itself first.
     fn events_for(&self, id: &SessionId, change: &WorkChange) -> Result<Vec<NewEvent>> {
         match change {
             WorkChange::Phase(to) => self.moves_to(id, *to),
@@ -194,7 +198,7 @@ impl Stepwell {
                 };
                 Ok(vec![found.clone().with_answer(text).into()])
             }
-            // Only a run knows how, before its model's next call.
+            // Only a run can compact, before the model's next call.
             WorkChange::Compact => Ok(Vec::new()),
         }
     }
@@ -220,8 +224,8 @@ impl Stepwell {
     }
 }
 
-/// The lease under which somebody runs a session. A flow says that it has paused while it waits for
-/// answers, and whoever runs it may stay.
+/// The epoch of a session's runner. A flow that waits for answers is paused, and its runner may
+/// stay.
 fn runner(info: &SessionInfo) -> Option<Epoch> {
     let head = &info.head;
     let waits = head.flow.is_some() && head.status == Status::Paused;
@@ -229,31 +233,31 @@ fn runner(info: &SessionInfo) -> Option<Epoch> {
     info.held.as_ref().filter(|_| runs).map(|held| held.epoch)
 }
 
-/// The phases of a flow that runs are moved by the flow.
+/// A running flow moves its phases itself.
 fn refuse_in_flow(info: &SessionInfo, change: &WorkChange) -> Result<()> {
     match (change, &info.head.flow) {
         (WorkChange::Phase(_), Some(flow)) => Err(Error::Illegal {
             session: info.head.id.clone(),
             kind: Kind::Phase.as_str().to_owned(),
-            why: format!("while {} runs, it moves the phases itself", flow.name),
+            why: format!("{} moves its phases itself while it runs", flow.name),
         }),
         _ => Ok(()),
     }
 }
 
-/// Guided work goes through its phases by what its nodes came to, also when it is resumed.
+/// Guided work derives its phase from its nodes, also when it is resumed.
 fn refuse_in_guided(info: &SessionInfo, change: &WorkChange) -> Result<()> {
     match (change, &info.head.flow) {
         (WorkChange::Phase(_), Some(flow)) if flow.pattern == "guided" => Err(Error::Illegal {
             session: info.head.id.clone(),
             kind: Kind::Phase.as_str().to_owned(),
-            why: "guided work moves the phases itself; rewind goes back to one".to_owned(),
+            why: "guided work moves its phases itself; rewind to go back to one".to_owned(),
         }),
         _ => Ok(()),
     }
 }
 
-/// Is an event what was asked for?
+/// Is an event the outcome of a change?
 fn is_done(change: &WorkChange, event: &Event) -> bool {
     match (change, event) {
         (WorkChange::Phase(to), Event::Phase(change)) => change.to == *to,
@@ -281,7 +285,7 @@ mod tests {
         well.create(created.with_phases(PhaseSet::Workflow)).unwrap()
     }
 
-    /// Does as a runner does, until so many wishes were carried out.
+    /// Acts as a runner until it has handled this many requests.
     fn serve(session: &Session, wishes: usize) {
         let (mut seen, mut done) = (Seq::ZERO, 0);
         while done < wishes {
@@ -298,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_runs_a_session_does_what_others_ask_of_its_work() {
+    fn a_runner_applies_changes_that_others_request() {
         let well = Stepwell::in_memory();
         let session = session(&well);
         let id = session.id().clone();
@@ -316,7 +320,8 @@ mod tests {
         });
         let head = session.info().unwrap().head;
         assert_eq!((head.phase, head.status), (Some(Phase::Initialize), Status::Running));
-        // What is refused is refused without asking anybody, and so is what is so already.
+        // Impossible changes are refused without a request, and changes without effect are not
+        // requested.
         let before = head.seq;
         assert!(matches!(well.enter_phase(&id, Phase::Ship), Err(Error::Illegal { .. })));
         assert!(well.answer_question(&id, "7", "x").is_err());
@@ -328,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flow_that_waits_with_its_runner_alive_does_what_others_ask() {
+    fn a_waiting_flow_with_a_live_runner_applies_requests() {
         let well = Stepwell::in_memory();
         let mut created = Created::new("s-1".parse().unwrap(), "work");
         created.flow = Some(crate::model::Flow {
@@ -351,25 +356,25 @@ mod tests {
     }
 
     #[test]
-    fn a_runner_that_does_not_do_it_in_time_is_told_of_with_what_stays_on_record() {
+    fn a_slow_runner_is_reported_and_the_request_stays_recorded() {
         let well = Stepwell::in_memory();
         let session = session(&well);
         let error = well.enter_phase(session.id(), Phase::Initialize).unwrap_err();
         assert!(matches!(error, Error::NotDoneYet { .. }), "{error}");
         assert_eq!(error.kind(), crate::error::ErrorKind::Busy);
-        assert!(error.to_string().contains("is on record"), "{error}");
+        assert!(error.to_string().contains("is recorded"), "{error}");
         serve(&session, 1);
         assert_eq!(session.info().unwrap().head.phase, Some(Phase::Initialize));
     }
 
     #[test]
-    fn if_the_runner_stops_first_whoever_asked_does_it_themselves() {
+    fn if_the_runner_stops_first_the_caller_makes_the_change() {
         let well = Stepwell::in_memory();
         let session = session(&well);
         let id = session.id().clone();
         std::thread::scope(|scope| {
             let asking = scope.spawn(|| well.enter_phase(&id, Phase::Initialize));
-            // It stops once it was asked, and did nothing.
+            // The runner stops after the request, without acting on it.
             while well.store().keyed_events(&id, &[Kind::WorkAsked]).unwrap().is_empty() {
                 let head = session.info().unwrap().head.seq;
                 well.wait_after(&id, head, PAUSE).unwrap();
@@ -381,7 +386,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wish_for_another_lease_is_refused() {
+    fn a_request_to_another_lease_is_refused() {
         let well = Stepwell::in_memory();
         let session = session(&well);
         let change = WorkChange::Phase(Phase::Initialize);

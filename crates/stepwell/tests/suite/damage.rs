@@ -1,5 +1,4 @@
-//! Bad input: files that are cut, flipped, empty or of another kind, folders that
-//! cannot be written, and rows that someone else changed.
+//! Bad input: truncated, flipped, empty and foreign files, read-only folders, and changed rows.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -19,7 +18,7 @@ use stepwell::{
 
 const SESSIONS: usize = 6;
 
-/// A closed store with a few sessions, and what each of them holds.
+/// A closed store with a few sessions, and their events.
 struct Sound {
     folder: tempfile::TempDir,
     bytes: Vec<u8>,
@@ -66,7 +65,7 @@ fn read_only(folder: &Path) -> stepwell::Result<SqliteStore> {
     SqliteStore::open_with(folder, SqliteOptions { access: Access::Read, ..Default::default() })
 }
 
-/// Small, seeded, good enough to pick places.
+/// A seeded generator, good enough to pick positions.
 struct Random(u64);
 
 impl Random {
@@ -77,8 +76,8 @@ impl Random {
     }
 }
 
-/// Asks a damaged store everything. Each answer is right or a typed error; a session
-/// that reads as whole is whole. Returns how many sessions could not be read whole.
+/// Reads everything from a damaged store. Each answer is right or a typed error, and a session that
+/// reads as complete is complete. Returns how many sessions could not be read completely.
 fn question(bytes: &[u8], sound: &Sound, what: &str) -> usize {
     let folder = with_bytes(bytes);
     let store = match read_only(folder.path()) {
@@ -97,7 +96,7 @@ fn question(bytes: &[u8], sound: &Sound, what: &str) -> usize {
         match store.select(id, Selection::Span(Span::ALL)) {
             Ok(slice) => {
                 let whole = slice.damage.is_none();
-                // A head that lost its count may hide the end, but says that it is damaged.
+                // A head with a damaged count may hide the end, but then it is marked as damaged.
                 let good = slice.events.iter().zip(events).take_while(|(a, b)| a == b).count();
                 assert_eq!(good, slice.events.len(), "{what}: {id} reads differently");
                 let head_says = store.info(id).map(|s| s.damage.is_some());
@@ -158,7 +157,7 @@ fn a_flipped_bit_is_found_and_leaves_other_sessions_readable() {
         bytes[byte] ^= 1 << bit;
         hit += usize::from(question(&bytes, &sound, &format!("bit {bit} of byte {byte}")) > 0);
     }
-    // Most of the file is events; if no flip was ever noticed, nothing was tested.
+    // Most of the file is events: if few flips were noticed, the test would show nothing.
     assert!(hit > 20, "only {hit} flips were noticed");
 }
 
@@ -172,26 +171,26 @@ fn a_flipped_bit_in_one_body_damages_that_session_from_there_on() {
     let folder = with_bytes(&bytes);
     let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path()).unwrap());
     let verdict = store.maintain().verify(&id(2)).unwrap();
-    // One `created`, then message 0 at seq 2.
+    // `created` is seq 1, and message 0 is seq 2.
     assert_eq!(verdict.damage.as_ref().unwrap().seq, Seq::new(9));
     assert_eq!(verdict.intact, 8);
     let slice = store.events(&id(2), Span::ALL).unwrap();
     assert_eq!(slice.events, sound.events[2].1[..8]);
-    // It lists as damaged, and only it.
+    // Only this session is listed as damaged.
     for info in store.list(&Query::default()).unwrap().sessions {
         assert_eq!(info.damage.is_some(), info.head.id == id(2), "{}", info.head.id);
     }
     assert_eq!(store.count(&Default::default()).unwrap().damaged, 1);
-    // It takes no more events; the others do.
+    // It accepts no more events; the others do.
     let well = Stepwell::with(store, Default::default());
     let error = well.resume(&id(2)).unwrap_err();
     assert!(error.to_string().contains("session-2 is damaged at seq 9"), "{error}");
     well.resume(&id(3)).unwrap().append(Message::user("on")).unwrap();
-    // What lies before the damage can be taken up in a fork.
+    // A fork can start before the damage.
     let fork = well.fork(&id(2), Some(Seq::new(8))).unwrap();
     assert!(well.store().maintain().verify(fork.id()).unwrap().is_sound());
     assert!(well.fork(&id(2), Some(Seq::new(9))).is_err());
-    // A repair does not make up what is lost.
+    // A repair does not invent what is lost.
     let verdict = well.store().maintain().repair(&id(2)).unwrap();
     assert_eq!(verdict.damage.unwrap().seq, Seq::new(9));
     assert!(well.info(&id(2)).unwrap().damage.is_some());
@@ -221,7 +220,7 @@ fn raw(sound: &Sound, sql: &str) -> i64 {
 }
 
 #[test]
-fn a_session_that_someone_made_its_own_subagent_goes_once() {
+fn a_forged_cycle_of_subagents_is_deleted_once() {
     let sound = sound();
     let conn = rusqlite::Connection::open(sound.folder.path().join("stepwell.db")).unwrap();
     let sql = "UPDATE sessions SET subagent = 1, parent = CASE id WHEN 'session-1' THEN 'session-2' \
@@ -235,7 +234,7 @@ fn a_session_that_someone_made_its_own_subagent_goes_once() {
 }
 
 #[test]
-fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
+fn a_changed_head_is_listed_as_damaged_and_a_repair_rebuilds_it() {
     let sound = sound();
     let conn = rusqlite::Connection::open(sound.folder.path().join("stepwell.db")).unwrap();
     let sql = "UPDATE sessions SET head = replace(head, 'task 4', 'tusk 4') WHERE id = 'session-4'";
@@ -255,7 +254,7 @@ fn a_head_that_someone_changed_lists_as_damaged_and_a_repair_mends_it() {
         .collect();
     assert_eq!(damaged, ["session-5", "session-4"]);
     for n in [4, 5] {
-        // The events are all there.
+        // The events are complete.
         let slice = store.events(&id(n), Span::ALL).unwrap();
         assert_eq!(slice.intact(&id(n)).unwrap(), sound.events[n].1);
         assert!(!store.maintain().verify(&id(n)).unwrap().is_sound());
@@ -292,7 +291,7 @@ fn a_lost_search_index_is_rebuilt_from_the_events() {
 }
 
 #[test]
-fn what_is_not_a_store_is_refused_by_name() {
+fn files_that_are_not_stores_are_refused_with_their_path() {
     let other = {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("other.db");
@@ -345,7 +344,7 @@ fn a_newer_format_is_refused_and_left_alone() {
 }
 
 #[test]
-fn reading_makes_nothing_and_changes_nothing() {
+fn reading_creates_and_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let error = read_only(&folder.path().join("none")).unwrap_err();
     assert!(matches!(error, Error::NoStore(_)), "{error}");
@@ -411,7 +410,7 @@ fn threads_that_make_the_same_store_at_once_share_it() {
     assert_eq!(listed.len(), ids.len());
 }
 
-/// As root, permissions bind nobody: the test asks again as another user.
+/// Permissions do not apply to root, so the test runs itself again as another user.
 const AS_NOBODY: &str = "STEPWELL_TEST_READ_ONLY_FOLDER";
 
 #[test]
@@ -426,7 +425,7 @@ fn a_folder_that_cannot_be_written_is_refused_for_writing_and_readable() {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).unwrap();
     if rustix::process::geteuid().is_root() {
         let this = std::env::current_exe().unwrap();
-        // The test binary may lie where nobody may look: take a copy along.
+        // The other user may not be able to read the test binary's folder: copy it.
         let copy = tempfile::tempdir().unwrap();
         fs::set_permissions(copy.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let binary = copy.path().join("suite");

@@ -1,4 +1,4 @@
-//! Stores of every format version, kept for good: what was written once can be read.
+//! Golden stores of every format version, which every later version must read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/golden").join(name)
 }
 
-/// A clock that stands, so that how often it is asked makes no difference.
+/// A fixed clock, so that the number of calls makes no difference.
 #[derive(Debug)]
 struct SessionInfo;
 
@@ -30,7 +30,7 @@ impl Clock for SessionInfo {
     }
 }
 
-/// Randomness that counts.
+/// A counter as the source of randomness.
 #[derive(Debug, Default)]
 struct Counting(std::sync::atomic::AtomicU32);
 
@@ -62,10 +62,10 @@ impl Processes for Nobody {
     }
 }
 
-/// What the one file holds.
+/// The content of the stored file.
 const FILE: &[u8] = b"fn main() {}";
 
-/// A store with something of everything.
+/// Writes a store with some of every kind of event.
 fn fill(folder: &Path) {
     let clock = Arc::new(SessionInfo);
     let options = SqliteOptions { clock: clock.clone(), ..SqliteOptions::default() };
@@ -173,7 +173,7 @@ fn fill(folder: &Path) {
     well.delete(&id).unwrap();
 }
 
-/// All that a store says, as text.
+/// Everything that a store contains, as text.
 fn told(folder: &Path) -> String {
     let well = Stepwell::open(folder).unwrap();
     let store = well.store();
@@ -190,7 +190,7 @@ fn told(folder: &Path) -> String {
         for event in store.events(id, Span::ALL).unwrap().intact(id).unwrap() {
             let line = serde_json::to_string(&event).unwrap();
             let digest = stepwell::model::Digest::of(line.as_bytes());
-            // A long line is known by its digest.
+            // A long line is compared by its digest.
             lines.push(if line.len() > 2_000 { format!("{} {digest}", event.seq) } else { line });
         }
         let facts = store.keyed_events(id, Kind::ALL).unwrap().len();
@@ -213,13 +213,13 @@ fn a_store_of_version_1_reads_as_it_was_written() {
 }
 
 #[test]
-fn what_is_written_today_reads_as_the_golden_file_of_this_version() {
+fn a_store_written_today_equals_the_golden_file() {
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path());
     assert_eq!(told(folder.path()), fs::read_to_string(golden("v1.txt")).unwrap());
 }
 
-/// Makes the files of the present version. Once it is released, they stay.
+/// Writes the golden files of the present version. After a release, they never change.
 #[test]
 #[ignore = "writes the golden files; run by hand when a version is made"]
 fn make_the_golden_files_of_this_version() {

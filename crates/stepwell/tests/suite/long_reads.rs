@@ -1,5 +1,5 @@
-//! Reading many events at once, which other threads help with, says the same as reading a few at
-//! a time.
+//! Reading many events at once, with helper threads, gives the same result as reading a few at a
+//! time.
 
 use stepwell::sqlite::SqliteStore;
 use stepwell::store::{Order, Slice, Span};
@@ -7,7 +7,7 @@ use stepwell::{Created, Message, Seq, SessionId, Stepwell, Store};
 
 const EVENTS: u64 = 1_700;
 
-/// Reads few at a time: nobody helps with those.
+/// Reads too few events at a time for helpers.
 fn piece_by_piece(store: &dyn Store, id: &SessionId, span: Span) -> Slice {
     const FEW: usize = 100;
     let mut whole = Slice::default();
@@ -42,7 +42,7 @@ fn long_session(store: &std::path::Path) -> SessionId {
     let id: SessionId = "long".parse().unwrap();
     let session = well.create(Created::new(id.clone(), "long")).unwrap();
     let message = |n: u64| {
-        // Some spill, and are fetched by the thread that reads.
+        // Some texts are moved into blobs, which the reading thread fetches.
         let size = if n.is_multiple_of(311) { 70_000 } else { 40 };
         Message::user(format!("{n} {}", "x".repeat(size))).into()
     };
@@ -72,7 +72,7 @@ fn assert_same(store: &dyn Store, id: &SessionId) {
 }
 
 #[test]
-fn many_events_read_at_once_are_those_that_are_read_a_few_at_a_time() {
+fn a_long_read_equals_many_short_ones() {
     let folder = tempfile::tempdir().unwrap();
     let id = long_session(folder.path());
     let store = SqliteStore::open(folder.path()).unwrap();

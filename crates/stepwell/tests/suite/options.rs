@@ -1,10 +1,10 @@
-//! What a session is made with, and closing what was opened.
+//! Options for creating sessions, and closing what was opened.
 
 use stepwell::sessions::{ForkAt, NewSession};
 use stepwell::{Message, Seq, Status, Stepwell};
 
 #[test]
-fn a_session_begins_with_what_was_wished_for_and_is_closed_by_name() {
+fn a_session_starts_with_the_given_events_and_closes() {
     let well = Stepwell::in_memory();
     let events = vec![Message::user("first").into()];
     let session = well.create(NewSession { created: well.draft("t"), events }).unwrap();

@@ -11,7 +11,7 @@ use stepwell::{Event, Lane, Message, Recorded, Seq, Stepwell, Store, View};
 use stepwell_conformance::generate;
 use stepwell_conformance::history::{histories, op};
 
-/// How many random cases each property sees at least; `PROPTEST_CASES` asks for more.
+/// The fewest random cases of each property; `PROPTEST_CASES` can ask for more.
 const CASES: u32 = 1_000;
 
 fn config() -> Config {
@@ -21,7 +21,7 @@ fn config() -> Config {
 
 #[test]
 fn random_histories_on_disk_equal_the_plain_model() {
-    // Cases share a store until it is full of sessions, so that they also meet each other's.
+    // Cases share a store until it is full of sessions, so that their sessions also meet.
     let mut shared: Option<(tempfile::TempDir, Arc<dyn Store>, u32)> = None;
     let mut runner = proptest::test_runner::TestRunner::new(config());
     let shared = std::cell::RefCell::new(&mut shared);
@@ -74,7 +74,7 @@ proptest! {
         let view = View::of(&Lane::main(), events.clone());
         let valid = View::check(view.messages.iter().map(|shown| &shown.message));
         prop_assert!(valid.is_ok(), "{:?}\n{:#?}", valid, view);
-        // A view of any prefix is valid too: a run may be cut off anywhere.
+        // A view of any prefix must be valid, too: a run may be interrupted anywhere.
         let cut = events.len() / 2;
         let view = View::of(&Lane::main(), events[..cut].to_vec());
         prop_assert!(View::check(view.messages.iter().map(|shown| &shown.message)).is_ok());
@@ -90,8 +90,8 @@ proptest! {
     }
 }
 
-/// A turn of a conversation, with calls and results out of a few ids, so that they
-/// meet, miss and repeat each other.
+/// A turn of a conversation, with calls and results out of a few ids, so that they match, miss and
+/// repeat each other.
 fn turn() -> impl Strategy<Value = Event> {
     let id = || "[abc]";
     let role = prop::sample::select(vec![Role::System, Role::User, Role::Assistant, Role::Tool]);
@@ -125,7 +125,7 @@ fn turn() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// A move can only go back.
+/// Rewinds can only go back.
 fn bounded(event: Event, seq: u64) -> Event {
     let last = Seq::new(seq - 1);
     match event {

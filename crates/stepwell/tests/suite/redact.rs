@@ -1,4 +1,4 @@
-//! What is recorded through a well holds no secrets, whoever calls.
+//! Everything recorded through a well is redacted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use stepwell::sqlite::SqliteStore;
 use stepwell::store::Span;
 use stepwell::{Created, Event, Lane, Message, NewEvent, Seq, Status, Stepwell};
 
-/// Put together here, so that no file of ours holds one.
+/// Assembled here, so that no file of this repository contains a secret.
 fn secret() -> String {
     format!("ghp_{}", "aB3dE5gH7jK9mN1p".repeat(3))
 }
@@ -31,7 +31,7 @@ fn log(well: &Stepwell, id: &stepwell::SessionId) -> Vec<Event> {
     events.into_iter().map(|event| event.event).collect()
 }
 
-/// Whether a beginning says that what follows is redacted.
+/// Whether a session's first event says that it is redacted.
 fn mark(event: &Event) -> Option<bool> {
     match event {
         Event::Created(created) => Some(created.redacted),
@@ -39,7 +39,7 @@ fn mark(event: &Event) -> Option<bool> {
     }
 }
 
-/// An event with a secret in each of its texts, for every kind that has texts of someone's.
+/// An event with a secret in each of its texts, for every kind with free text.
 fn events() -> Vec<NewEvent> {
     let link = FileState::Symlink { target: says() };
     let metadata: BTreeMap<_, _> = [("note".to_owned(), json!({ "deep": [says()] }))].into();
@@ -118,7 +118,7 @@ fn no_text_of_any_event_keeps_a_secret() {
 }
 
 #[test]
-fn whatever_goes_through_a_well_is_redacted() {
+fn everything_recorded_through_a_well_is_redacted() {
     let well = Stepwell::in_memory();
     let session = well.create(Created::new("s-1".parse().unwrap(), says())).unwrap();
     session.append(Message::user(says())).unwrap();
@@ -142,7 +142,7 @@ fn whatever_goes_through_a_well_is_redacted() {
 }
 
 #[test]
-fn what_goes_straight_to_the_store_stays_byte_for_byte() {
+fn direct_writes_to_the_store_stay_byte_for_byte() {
     let well = Stepwell::in_memory();
     let created = Created::new("s-1".parse().unwrap(), says());
     let create = stepwell::store::Create { created, event_id: None, at: None, claim: None };
@@ -150,14 +150,14 @@ fn what_goes_straight_to_the_store_stays_byte_for_byte() {
     let id = "s-1".parse().unwrap();
     let log = log(&well, &id);
     assert!(matches!(&log[0], Event::Created(it) if it.task == says() && !it.redacted));
-    // A fork shares the beginning, and is redacted from where it leaves.
+    // A fork shares its parent's beginning, and is redacted after that.
     let fork = well.fork(&id, None).unwrap();
     let marks: Vec<_> = self::log(&well, fork.id()).iter().filter_map(mark).collect();
     assert_eq!(marks, [false, true]);
 }
 
 #[test]
-fn a_well_knows_the_keys_that_it_was_given() {
+fn a_well_redacts_the_keys_it_was_given() {
     let redactor = Redactor::new(["the-key-of-my-gateway".to_owned()]);
     let surroundings = Deps { redactor, ..Deps::default() };
     let well = Stepwell::with(Arc::new(SqliteStore::in_memory().unwrap()), surroundings);
@@ -179,7 +179,7 @@ fn other_programs_data_and_ids_stay() {
 }
 
 #[test]
-fn a_secret_is_known_by_the_key_that_it_stands_under() {
+fn a_secret_is_recognized_by_its_key() {
     let metadata = BTreeMap::from([
         ("password".to_owned(), json!("hunter2-hunter2")),
         ("plain".to_owned(), json!("hunter2-hunter2")),
@@ -199,7 +199,7 @@ fn token(len: usize) -> String {
     "aB3dE5gH7jK9mN1pQ2rS4tU6vW8xY0zZ".chars().cycle().take(len).collect()
 }
 
-/// Texts with a secret, and what of it no answer may show.
+/// Texts with a secret, each with the part that no answer may show.
 fn secrets() -> Vec<(String, String)> {
     let line = |n: usize| format!("{}{}", token(40 + n), "q+Z9/x".repeat(4)).split_off(n);
     let lines = (0..6).map(line).collect::<Vec<_>>().join("\n");
@@ -222,8 +222,8 @@ fn secrets() -> Vec<(String, String)> {
     ]
 }
 
-/// A well whose store holds a message as an import leaves it, and the same as a call's arguments and
-/// as another program's record.
+/// A well whose store holds an unredacted text, as an import leaves it: in a message, in a call's
+/// arguments, and in another program's record.
 fn well_with(text: &str) -> Stepwell {
     let well = Stepwell::in_memory();
     let session = well.create(well.draft("an import")).unwrap();
@@ -271,7 +271,7 @@ proptest! {
         prop_assert!(!found.hits.is_empty());
         for hit in found.hits {
             let shown = hit.snippet.text();
-            // On one line, as the text is shown.
+            // Compared without white space, because excerpts are on one line.
             let hidden: Vec<char> = hidden.chars().filter(|c| !c.is_whitespace()).collect();
             let shown_chars: String = shown.chars().filter(|c| !c.is_whitespace()).collect();
             for window in hidden.windows(8) {
@@ -286,7 +286,7 @@ proptest! {
 }
 
 #[test]
-fn a_private_key_that_is_split_over_two_texts_of_a_message_is_taken_out_of_both() {
+fn a_private_key_split_over_two_texts_is_redacted_in_both() {
     let lines = format!("{}\n", "aB3dE5gH7jK9mN1p".repeat(4)).repeat(3);
     let key = format!("-----BEGIN PRIVATE KEY-----\n{lines}-----END PRIVATE KEY-----");
     for at in [1, 20, 30, 50, 100, key.len() - 40, key.len() - 20, key.len() - 1] {

@@ -1,4 +1,4 @@
-//! The friendly surface, as its users meet it.
+//! The API of `Stepwell` and `Session`, from a caller's view.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,12 +51,12 @@ fn a_store_is_found_from_any_folder_below_it() {
     drop(Stepwell::open(&place).unwrap());
     assert_eq!(Stepwell::discover(&deep).as_deref(), Some(&*place));
     assert_eq!(Stepwell::discover(folder.path()), Some(place));
-    // A relative path is taken from the folder that the process is in.
+    // A relative path is relative to the process's folder.
     assert_eq!(Stepwell::discover("nowhere/at/all".as_ref()), Stepwell::discover(".".as_ref()));
 }
 
 #[test]
-fn any_part_that_only_one_id_has_names_it_and_the_random_end_goes_first() {
+fn a_unique_part_names_a_session_and_the_random_end_has_precedence() {
     let well = Stepwell::in_memory();
     let first = finished(&well, "20260302-101500-a3f9c1");
     let second = finished(&well, "20260302-101530-0f2026");
@@ -64,7 +64,8 @@ fn any_part_that_only_one_id_has_names_it_and_the_random_end_goes_first() {
     assert_eq!(well.find("a3f").unwrap(), first);
     assert_eq!(well.find("f9c1").unwrap(), first);
     assert_eq!(well.find("101530").unwrap(), second);
-    // All three begin so, and one also has it in the middle: the end's beginning counts.
+    // All three ids start with this, and one has it in the middle: only the start of the ending
+    // counts.
     assert_eq!(well.find("2026").unwrap(), third);
     let error = well.find("20260302").unwrap_err();
     assert!(matches!(&error, Error::Ambiguous { candidates, .. } if candidates.len() == 3));
@@ -77,7 +78,7 @@ fn any_part_that_only_one_id_has_names_it_and_the_random_end_goes_first() {
 }
 
 #[test]
-fn a_session_goes_before_the_subagents_that_bear_its_name() {
+fn a_session_has_precedence_over_subagents_with_its_name() {
     let well = Stepwell::in_memory();
     let parent = finished(&well, "3f6c1b52-5a1f0c7e9d21");
     for name in ["3f6c1b52-5a1f0c7e9d21-agent-1", "3f6c1b52-5a1f0c7e9d21-agent-2"] {
@@ -100,7 +101,7 @@ fn a_search_finds_each_message_once_and_no_system_prompt() {
     let fork = well.fork(&"first".parse().unwrap(), None).unwrap();
     fork.append(Message::user("a deeper well")).unwrap();
     drop(fork);
-    // Nobody said this one's task.
+    // No message states this session's task.
     drop(well.create(Created::new("silent".parse().unwrap(), "a silent well")).unwrap());
     let seen = |search: &Search| -> Vec<(String, u64)> {
         let hits = well.search(search).unwrap().hits;
@@ -114,7 +115,7 @@ fn a_search_finds_each_message_once_and_no_system_prompt() {
     assert_eq!(seen(&asked), [created(1), message(3), message(4), message(6)]);
     let all = Search { system: SystemPrompts::Searched, ..Search::new("wel") };
     assert_eq!(seen(&all), [created(1), message(2), message(3), message(4), message(6)]);
-    // What is left out does not count.
+    // Hits that are left out do not count.
     for limit in 0..5 {
         let few = Search { limit, ..Search::new("well") };
         assert_eq!(seen(&few).len(), limit.min(4));
@@ -122,7 +123,7 @@ fn a_search_finds_each_message_once_and_no_system_prompt() {
 }
 
 #[test]
-fn a_name_is_an_id_then_a_label_then_the_only_beginning() {
+fn a_name_is_an_id_then_a_label_then_a_unique_prefix() {
     let well = Stepwell::in_memory();
     let (a, ab) = (finished(&well, "alpha"), finished(&well, "alpha-beta"));
     let labelled = finished(&well, "gamma");
@@ -175,7 +176,7 @@ fn steps_are_numbered_by_lane_over_resumes() {
         _ => None,
     });
     assert_eq!(steps.collect::<Vec<_>>(), ["main1", "critic1", "main2", "main3"]);
-    // The process died once, as far as anyone could see.
+    // The log shows one dead process.
     assert_eq!(well.info(&id).unwrap().head.resumes, 1);
 }
 
@@ -186,7 +187,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     session.enter(Phase::Initialize).unwrap();
     session.enter(Phase::Initialize).unwrap();
     let error = session.enter(Phase::Ship).unwrap_err();
-    assert!(error.to_string().contains("possible are discuss, execute, idle"), "{error}");
+    assert!(error.to_string().contains("expected one of: discuss, execute, idle"), "{error}");
     let gate = Gate::new("g", "go?");
     session.append(gate).unwrap();
     let answer = GateAnswered::new("g", "yes", "me");
@@ -194,7 +195,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
     let error = well.answer(session.id(), answer).unwrap_err();
     assert!(error.to_string().contains("was answered by me"), "{error}");
     assert!(session.enter(Phase::Discuss).is_ok());
-    // Each move leaves a checkpoint; staying is none.
+    // Each move makes a checkpoint; staying makes none.
     let reason = |fact: Recorded| match fact.event {
         Event::Checkpoint(it) => (it.name, it.reason),
         other => panic!("{other:?}"),
@@ -209,7 +210,7 @@ fn phases_move_and_gates_are_answered_by_anyone() {
 }
 
 #[test]
-fn taking_up_an_external_session_leaves_its_status_to_its_phase() {
+fn resuming_an_external_session_leaves_its_status_to_its_phase() {
     let well = Stepwell::in_memory();
     let created = named("a").with_phases(PhaseSet::Lifecycle).driven_externally();
     let session = well.create(created).unwrap();
@@ -226,7 +227,7 @@ fn taking_up_an_external_session_leaves_its_status_to_its_phase() {
 }
 
 #[test]
-fn a_fork_is_described_by_its_parent_not_by_the_first_of_the_line() {
+fn a_fork_is_described_by_its_parent_not_by_its_first_ancestor() {
     let well = Stepwell::in_memory();
     let first = well.create(named("a").with_agent("planner")).unwrap();
     let fork = well.fork(first.id(), None).unwrap();
@@ -243,7 +244,7 @@ fn a_fork_is_described_by_its_parent_not_by_the_first_of_the_line() {
 }
 
 #[test]
-fn a_cleanup_spares_what_was_pinned_after_it_was_planned() {
+fn a_cleanup_skips_sessions_pinned_after_its_plan() {
     for pinned in ["parent", "child"] {
         let well = Stepwell::in_memory();
         let parent = well.create(named("parent")).unwrap();
@@ -259,7 +260,7 @@ fn a_cleanup_spares_what_was_pinned_after_it_was_planned() {
 }
 
 #[test]
-fn a_plan_takes_what_has_not_moved_and_the_trash_gives_it_back() {
+fn a_cleanup_deletes_only_unchanged_sessions_and_the_trash_restores_them() {
     let well = Stepwell::in_memory();
     let (a, b) = (finished(&well, "a"), finished(&well, "b"));
     let plan = well.plan_cleanup(&everything()).unwrap();
@@ -275,7 +276,7 @@ fn a_plan_takes_what_has_not_moved_and_the_trash_gives_it_back() {
 }
 
 #[test]
-fn a_subagents_session_comes_back_with_its_parent_and_not_alone() {
+fn a_subagents_session_is_restored_only_with_its_parent() {
     let well = Stepwell::in_memory();
     let parent = well.create(named("parent")).unwrap();
     parent.spawn(named("child")).unwrap().finish(Status::Success, None).unwrap();
@@ -284,7 +285,7 @@ fn a_subagents_session_comes_back_with_its_parent_and_not_alone() {
     well.delete(&parent).unwrap();
     let alone = well.restore(&child);
     assert!(matches!(alone, Err(Error::Trashed(id)) if id == parent));
-    // Nothing new begins below what is in the trash.
+    // No session can be created below one in the trash.
     let origin = stepwell::model::Origin::Subagent { parent: parent.clone() };
     let late = well.create(Created { origin, ..named("late") });
     assert!(matches!(late, Err(Error::Trashed(_))));
@@ -308,7 +309,7 @@ fn metadata_too_deep_to_read_back_is_refused() {
     assert!(error.to_string().contains("could not be read back"), "{error}");
     well.edit(&id, deep(100)).unwrap();
     assert!(well.store().maintain().verify(&id).unwrap().is_sound());
-    // However deep, a session that took it can be read.
+    // At any depth, a session that accepted the metadata can be read.
     for depth in 101..130 {
         let _ = well.edit(&id, deep(depth));
         assert!(well.store().maintain().verify(&id).unwrap().is_sound(), "{depth}");
@@ -317,7 +318,7 @@ fn metadata_too_deep_to_read_back_is_refused() {
 }
 
 #[test]
-fn an_append_is_not_acknowledged_because_its_first_event_is_known() {
+fn a_known_first_event_does_not_acknowledge_a_different_append() {
     let well = Stepwell::in_memory();
     let session = well.create(named("a")).unwrap();
     let known = NewEvent::from(Message::user("A")).with_id(EventId::derived(b"A"));
@@ -352,18 +353,18 @@ fn a_huge_model_name_leaves_the_head_small() {
 
 #[test]
 fn a_dropped_handle_does_not_stop_the_renewal_of_the_next() {
-    // Long enough that a busy machine still renews it in time.
+    // Long enough for a renewal on a busy machine.
     let ttl = Duration::from_secs(1);
     let surroundings = Deps { lease_ttl: ttl, ..Deps::default() };
     let well = Stepwell::with(Arc::new(SqliteStore::in_memory().unwrap()), surroundings);
     let old = well.create(named("a")).unwrap();
     let id = old.id().clone();
-    // Someone else lets it go, as after a suspended machine woke up too late.
+    // Another process releases the lease, as after a suspended machine woke up too late.
     well.store().release(old.lease()).unwrap();
     let new = well.resume(&id).unwrap();
     drop(old);
     let seq = well.info(&id).unwrap().head.seq;
-    // Nothing comes; in this time a lease that is not renewed runs out twice.
+    // Nothing is recorded in this time, in which a lease without renewal would expire twice.
     assert_eq!(well.store().wait_after(&id, seq, ttl * 2).unwrap(), seq);
     assert_eq!(well.info(&id).unwrap().head.status, Status::Running);
     assert!(matches!(well.resume(&id), Err(Error::Held { .. })));
@@ -412,7 +413,7 @@ fn on_disk(folder: &std::path::Path, text: &str) -> bool {
 }
 
 #[test]
-fn what_is_purged_or_scrubbed_is_gone_from_the_files() {
+fn purged_and_scrubbed_text_is_gone_from_the_files() {
     let folder = tempfile::tempdir().unwrap();
     let well = Stepwell::open(folder.path()).unwrap();
     let session = well.create(named("a")).unwrap();
@@ -438,7 +439,7 @@ fn what_is_purged_or_scrubbed_is_gone_from_the_files() {
 }
 
 #[test]
-fn one_damaged_head_fails_no_list_of_the_others() {
+fn one_damaged_head_does_not_fail_lists() {
     let folder = tempfile::tempdir().unwrap();
     {
         let well = Stepwell::open(folder.path()).unwrap();
@@ -496,7 +497,7 @@ fn a_long_log_reads_whole_in_both_orders_and_up_to_its_damage() {
 }
 
 #[test]
-fn names_that_would_swell_the_store_are_refused() {
+fn oversized_names_are_refused() {
     let well = Stepwell::in_memory();
     let session = well.create(named("a")).unwrap();
     let digest = stepwell::model::Digest::of(b"");
@@ -509,7 +510,7 @@ fn names_that_would_swell_the_store_are_refused() {
     };
     session.append(kind(128)).unwrap();
     assert!(session.append(kind(129)).is_err());
-    // A scrub is no way around the limits of an edit.
+    // A scrub cannot exceed the limits of an edit.
     let seq = session.append(Edited::default()).unwrap();
     let label = Edited { label: Change::Set("two\nlines".into()), ..Edited::default() };
     let scrub = stepwell::store::Scrub {
@@ -546,7 +547,7 @@ fn many_lanes_do_not_make_snapshots_outgrow_the_events() {
 }
 
 #[test]
-fn only_the_stores_own_folder_is_closed_to_others() {
+fn only_the_stores_own_folder_is_private() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let above = folder.path().join("project");
@@ -575,7 +576,7 @@ fn a_relative_path_means_the_same_store_after_the_process_moves() {
     }
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("two")).unwrap();
-    // A folder is the whole process's, so another process moves.
+    // A process has one current folder, so another process changes its own.
     let name = "surface::a_relative_path_means_the_same_store_after_the_process_moves";
     let output = std::process::Command::new(std::env::current_exe().unwrap())
         .args([name, "--exact"])
@@ -588,7 +589,7 @@ fn a_relative_path_means_the_same_store_after_the_process_moves() {
 }
 
 #[test]
-fn a_lease_taken_through_the_store_makes_a_session_that_records_nothing_by_itself() {
+fn adopting_a_lease_records_nothing() {
     let well = Stepwell::in_memory();
     let id = finished(&well, "a");
     let lease = well.store().acquire(&id, &well.claim()).unwrap();
@@ -601,7 +602,7 @@ fn a_lease_taken_through_the_store_makes_a_session_that_records_nothing_by_itsel
 }
 
 #[test]
-fn what_is_no_database_is_not_restored_and_nothing_is_left_beside_a_backup() {
+fn only_databases_are_restored_and_nothing_is_left_beside_a_backup() {
     let folder = tempfile::tempdir().unwrap();
     let (text, backup) = (folder.path().join("x.db"), folder.path().join("b.db"));
     fs::write(&text, "a text that is longer than the front of a database").unwrap();
@@ -610,7 +611,7 @@ fn what_is_no_database_is_not_restored_and_nothing_is_left_beside_a_backup() {
     let well = Stepwell::open(folder.path().join("from")).unwrap();
     finished(&well, "one");
     well.store().maintain().backup(&backup).unwrap();
-    // A backup that is damaged is refused, and nothing is left beside it either.
+    // A damaged backup is refused, and nothing is left beside it either.
     let mut bytes = fs::read(&backup).unwrap();
     let half = bytes.len() / 2;
     bytes[half..].fill(0xa5);
@@ -626,14 +627,14 @@ fn what_is_no_database_is_not_restored_and_nothing_is_left_beside_a_backup() {
 }
 
 #[test]
-fn while_a_store_is_replaced_one_is_there_at_every_moment_and_each_replaced_one_stays() {
+fn a_store_exists_at_every_moment_of_a_replacement_and_each_old_one_stays() {
     let folder = tempfile::tempdir().unwrap();
     let (store, backup) = (folder.path().join("store"), folder.path().join("b.db"));
     let well = Stepwell::open(&store).unwrap();
     finished(&well, "one");
     well.store().maintain().backup(&backup).unwrap();
     drop(well);
-    // What a restore that was killed left is in nobody's way.
+    // The leftovers of a killed restore do not matter.
     fs::write(store.join("stepwell.db.restoring"), "half").unwrap();
     let (file, done) = (store.join("stepwell.db"), std::sync::atomic::AtomicBool::new(false));
     let order = std::sync::atomic::Ordering::Relaxed;
@@ -654,7 +655,7 @@ fn while_a_store_is_replaced_one_is_there_at_every_moment_and_each_replaced_one_
     });
     assert_eq!(asides.len(), 10);
     assert!(asides.iter().all(|path| path.is_file()));
-    // A backup that cannot be used leaves the store, and nothing beside it.
+    // An unusable backup leaves the store unchanged, and nothing beside it.
     let before = fs::read(&file).unwrap();
     assert!(SqliteStore::restore_over(&folder.path().join("none"), &store, now).is_err());
     assert_eq!(fs::read(&file).unwrap(), before);

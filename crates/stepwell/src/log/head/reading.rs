@@ -1,24 +1,24 @@
-//! What a head says beyond its fields.
+//! Values computed from a head.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Head, MAX_SCOPE_BYTES};
 use crate::model::{Driver, LEDGER_SCOPE, Spent, Status, StopReason};
 
-/// What a session had spent elsewhere, with which model.
+/// What an imported session had spent before its first run here.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportedSpent {
-    /// What it had spent.
+    /// The sum.
     pub spent: Spent,
-    /// The model.
+    /// The model that spent it.
     pub model: String,
-    /// Whose model that is.
+    /// That model's provider.
     pub provider: String,
 }
 
 impl Head {
-    /// Whose `model` is: that of the session's beginning, unless a run since then chose another
-    /// one's.
+    /// The provider of `model`: that of the session's first model, unless a run has since chosen
+    /// another.
     #[must_use]
     pub fn model_provider(&self) -> &str {
         let chosen = self.settings.as_ref().and_then(|settings| settings.model.as_deref());
@@ -26,21 +26,21 @@ impl Head {
         provider.unwrap_or(&self.provider)
     }
 
-    /// The system that it was imported from, or that keeps it here, as lists know it: a name
-    /// that is too long for an index is none.
+    /// The system that it was imported from, or that stores it here. `None` if the name is too long
+    /// for the index.
     #[must_use]
     pub fn system(&self) -> Option<&String> {
         let system = self.source.as_ref().map(|source| &source.system);
         system.filter(|system| system.len() <= MAX_SCOPE_BYTES)
     }
 
-    /// Is it a row of the ledger: what stays of a session that is gone?
+    /// Is it a row of the ledger, which outlives a deleted session?
     #[must_use]
     pub fn is_ledger_row(&self) -> bool {
         self.scope.as_deref() == Some(LEDGER_SCOPE)
     }
 
-    /// The head as it reads when its runner is known to be gone.
+    /// The head as it reads without a live runner.
     #[must_use]
     pub fn without_runner(mut self) -> Self {
         if self.status == Status::Running && self.driver == Driver::Own {
@@ -50,16 +50,16 @@ impl Head {
         self
     }
 
-    /// Did a person stop the session's last run, rather than a crash or a limit? Such a session stays
-    /// stopped until a person says something to it or resumes it. Neither opening it nor answering
-    /// one of its questions has it go on.
+    /// Did a person stop the last run, rather than a crash or a limit? Such a session stays stopped
+    /// until a person sends it a message or resumes it. Opening it, or answering one of its
+    /// questions, does not.
     #[must_use]
     pub fn was_stopped(&self) -> bool {
         self.status == Status::Interrupted && self.stop_reason == Some(StopReason::UserInterrupt)
     }
 
-    /// Why a run stopped, given the reason on record. A run that died after a person asked it to
-    /// stop was stopped by that person: it does not go on by itself.
+    /// Why a run stopped, given the recorded reason. A run that crashed after a person asked it to
+    /// stop counts as stopped by that person, so it is not resumed automatically.
     pub(super) const fn why_stopped(&self, recorded: StopReason) -> StopReason {
         match recorded {
             StopReason::Crashed if self.stopping => StopReason::UserInterrupt,
@@ -67,9 +67,8 @@ impl Head {
         }
     }
 
-    /// Is a stored head what this one, a fold of all events, says? What was not yet noted when
-    /// the stored one was written may be missing there, and the model of a workflow may be the
-    /// one that it began with.
+    /// Does a stored head match this one, a fold of all events? A stored head may lack fields that
+    /// did not exist when it was written. In a flow, it may have the first model.
     #[must_use]
     pub fn is_stored_as(&self, stored: &Self) -> bool {
         if self == stored {
@@ -85,8 +84,8 @@ impl Head {
         older == *stored
     }
 
-    /// A run begins here. What a session spent before its first one has other prices than what
-    /// follows, and they may never be known.
+    /// Called when a run begins. Prices of earlier calls may be unknown for good, so their sum is
+    /// kept apart before the first run here.
     pub(super) fn note_imported(&mut self) {
         let first = self.settings.is_none() && self.source.is_some();
         if first && self.spent.unpriced > 0 {
@@ -96,7 +95,7 @@ impl Head {
     }
 }
 
-/// The provider in a model's name as it is typed: `provider/model`, or `script:FILE`.
+/// The provider in a model's name as people type it: `provider/model`, or `script:FILE`.
 fn provider_within<'a>(name: &'a str, model: &str) -> Option<&'a str> {
     let provider = name.strip_suffix(model)?.strip_suffix(['/', ':'])?;
     (!model.is_empty() && !provider.is_empty()).then_some(provider)
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_workflows_model_is_the_one_that_one_of_its_agents_used_last() {
+    fn a_flows_model_is_the_last_one_that_any_agent_used() {
         let flow = crate::model::Flow {
             name: "chain".to_owned(),
             pattern: "chain".to_owned(),
@@ -162,17 +161,17 @@ mod tests {
         let events = || vec![in_lane("large"), chose("other/small"), in_lane("small")];
         let head = folded(Created { flow: Some(flow), ..created() }, events());
         assert_eq!((&*head.model, head.model_provider()), ("small", "other"));
-        // A head that was stored when only the beginning counted is as good.
+        // A stored head with the first model is accepted, too.
         assert!(head.is_stored_as(&Head { model: "large".to_owned(), ..head.clone() }));
         assert!(!head.is_stored_as(&Head { model: "large".to_owned(), steps: 7, ..head.clone() }));
-        // Elsewhere a lane is somebody else's conversation.
+        // Without a flow, another lane is a separate conversation.
         let head = folded(created(), events());
         assert_eq!(head.model, "large");
         assert!(!head.is_stored_as(&Head { model: "small".to_owned(), ..head.clone() }));
     }
 
     #[test]
-    fn what_was_spent_before_the_first_run_here_is_kept_apart_with_its_model() {
+    fn spending_before_the_first_run_here_is_kept_apart() {
         let source = Source { system: "x".to_owned(), id: "1".to_owned(), started_at: None };
         let imported = Created { source: Some(source), ..created() };
         let usage = Usage { input: 10, ..Usage::default() };
@@ -184,11 +183,11 @@ mod tests {
         let before = head.imported.clone().unwrap();
         assert_eq!((before.spent.unpriced, before.spent.usage.input), (1, 10));
         assert_eq!((&*before.provider, &*before.model), ("acme", "large"));
-        // One that was stored before this was noted is as good.
+        // A head stored before this field existed is accepted.
         assert!(head.is_stored_as(&Head { imported: None, ..head.clone() }));
         assert!(!head.is_stored_as(&Head { steps: 7, imported: None, ..head.clone() }));
         assert!(!Head { imported: None, ..head.clone() }.is_stored_as(&head));
-        // Of what is known or was spent here, nothing needs to be kept.
+        // Nothing is kept if all prices are known, or if all was spent here.
         assert_eq!(folded(imported, vec![here(), chose("other/small")]).imported, None);
         assert_eq!(folded(created(), vec![elsewhere(), chose("other/small")]).imported, None);
     }

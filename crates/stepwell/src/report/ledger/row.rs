@@ -1,4 +1,4 @@
-//! The row that a session leaves behind when it goes from the trash.
+//! The row that a session leaves when it is emptied from the trash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,13 +14,13 @@ use crate::sessions::Stepwell;
 use crate::store::query::{Filter, Query, TrashScope};
 use crate::store::{Append, Create, SessionInfo, Target, Write};
 
-/// What a row's own name for its session begins with.
+/// The start of a row's id, and of its source's id.
 pub const LEDGER_ROW: &str = "ledger-";
 
-/// The system of a row whose session was begun here.
+/// The source system of rows whose session began here.
 const OWN_SYSTEM: &str = "stepwell";
 
-/// The id of the row that a session leaves behind.
+/// The id of a session's row.
 pub(crate) fn row_id(of: &SessionId) -> Option<SessionId> {
     let named = format!("{LEDGER_ROW}{of}");
     match named.len() <= MAX_NAME_BYTES {
@@ -30,7 +30,7 @@ pub(crate) fn row_id(of: &SessionId) -> Option<SessionId> {
 }
 
 impl Head {
-    /// The session whose row this is, if it is one.
+    /// The session that this row is about; `None` if this is not a row.
     #[must_use]
     pub fn ledger_row_of(&self) -> Option<&str> {
         let source = self.source.as_ref().filter(|_| self.is_ledger_row())?;
@@ -38,7 +38,7 @@ impl Head {
     }
 }
 
-/// Does a session leave a row behind? Its lessons count even if it was stopped by a limit.
+/// Does a session leave a row? Its lessons count also if a limit stopped it.
 fn leaves_a_row(info: &SessionInfo) -> bool {
     use Status::{Abandoned, Failed, Partial, Success};
     let head = &info.head;
@@ -49,8 +49,8 @@ fn leaves_a_row(info: &SessionInfo) -> bool {
 }
 
 impl Stepwell {
-    /// Writes the rows of sessions that are about to go from the trash. `commits` says how many
-    /// each made, as far as that is known. A session that cannot be read leaves none.
+    /// Writes the rows of sessions that are about to be erased. `commits` holds how many commits
+    /// each made, if known. A damaged session leaves no row.
     pub(crate) fn leave_rows(
         &self,
         going: &BTreeSet<SessionId>,
@@ -68,7 +68,7 @@ impl Stepwell {
         Ok(())
     }
 
-    /// Erases the row that a session left behind, if there is one.
+    /// Erases a session's row, if there is one.
     pub(crate) fn erase_row_of(&self, session: &SessionId) -> Result<()> {
         row_id(session).map_or(Ok(()), |id| self.erase_row(&id))
     }
@@ -129,12 +129,12 @@ impl Stepwell {
     }
 }
 
-/// An event of a row, which happened then.
+/// An event of a row, with the time of the original.
 fn copied(at: Time, event: impl Into<Event>) -> NewEvent {
     NewEvent { at: Some(at), copied: true, ..NewEvent::from(event.into()) }
 }
 
-/// What is kept of a task: its words only if it did not work out.
+/// What a row keeps of a task. Its description stays only if the task failed or was skipped.
 fn lesson(task: Task) -> Task {
     use TaskStatus::{Failed, Skipped, Unrecoverable};
     let Task { id, status, description, .. } = task;

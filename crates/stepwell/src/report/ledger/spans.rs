@@ -1,4 +1,4 @@
-//! When a session's tools were at work.
+//! The times at which a session's tools ran.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +7,11 @@ use crate::model::{Effect, Event, Part, Recorded, SessionId, Time};
 use crate::sessions::Stepwell;
 use crate::store::Span;
 
-/// From when to when a tool was at work.
+/// The start and end of a tool's run.
 pub type WorkSpan = (Time, Time);
 
 impl Stepwell {
-    /// When tools of a session and of its subagents were at work that may change something.
+    /// When tools that may change something ran in a session and its subagents.
     pub fn work_spans(&self, id: &SessionId) -> Result<Vec<WorkSpan>> {
         let mut spans = Vec::new();
         let below = self.subagents(id)?.into_iter().map(|it| it.head.id);
@@ -26,7 +26,7 @@ impl Stepwell {
     }
 }
 
-/// Calls on their way, and those that ended.
+/// Calls that are running, and the spans of those that ended.
 #[derive(Debug, Default)]
 struct AtWork {
     begun: BTreeMap<String, Time>,
@@ -39,7 +39,7 @@ impl AtWork {
         let at = event.at;
         self.last = Some(at);
         match &event.event {
-            // It began when it was allowed, not when it was asked for.
+            // The run starts when the call was allowed, not when the model made it.
             Event::ToolStarted(started) if started.effect == Effect::Pure => {
                 self.begun.remove(&started.call_id);
             }
@@ -54,7 +54,7 @@ impl AtWork {
                     }
                 }
             }
-            // Whatever was on its way was cut off.
+            // A change of status ends all running calls.
             Event::Status(_) => self.end_all(at),
             _ => {}
         }

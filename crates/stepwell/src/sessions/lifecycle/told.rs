@@ -1,4 +1,4 @@
-//! Turns that a program tells of an agent's conversation, as lines of JSON.
+//! Turns of an external agent's conversation, read from lines of JSON.
 
 use std::io::BufRead;
 
@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::model::{Message, Part, Role, ToolCall, ToolResult};
 
-/// Who says a turn that a program tells.
+/// Who speaks in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Speaker {
@@ -15,12 +15,12 @@ pub enum Speaker {
     User,
     /// The agent.
     Assistant,
-    /// Whoever instructs the agent.
+    /// The program that instructs the agent.
     System,
 }
 
 impl Speaker {
-    /// What is said, as a message.
+    /// A text as this speaker's message.
     #[must_use]
     pub fn says(self, text: &str) -> Message {
         Message::new(self.role(), vec![Part::text(text)])
@@ -35,28 +35,28 @@ impl Speaker {
     }
 }
 
-/// Why lines tell no turns.
+/// Why lines could not be read as turns.
 #[derive(Debug, thiserror::Error)]
 pub enum NoTurns {
-    /// One of them is none.
-    #[error("line {line} is no turn: {why}")]
+    /// A line is not a turn.
+    #[error("line {line} is not a turn: {why}")]
     Line {
         /// Its number, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// There are none.
-    #[error("no turn was told")]
+    /// There are no lines.
+    #[error("no turns found")]
     None,
 }
 
-/// Turns from lines of JSON: `{"role": …, "text": …}`. A text is a string, or a list of blocks:
-/// `text`, `tool_use` and `tool_result`, as Anthropic's messages have them. `content` is another
-/// name for it. A line without a role has the one that is given here.
+/// Reads turns from lines of JSON: `{"role": …, "text": …}`. A text is a string, or a list of
+/// blocks as in Anthropic's messages: `text`, `tool_use` and `tool_result`. `content` is another
+/// name for `text`. A line without a role gets the `usual` one.
 ///
 /// # Errors
-/// If a line is no turn, or there are none.
+/// If a line is not a turn, or there are none.
 pub fn read_turns(lines: impl BufRead, usual: Option<Speaker>) -> Result<Vec<Message>, NoTurns> {
     let mut turns = Vec::new();
     for (line, n) in lines.lines().zip(1..) {
@@ -69,7 +69,7 @@ pub fn read_turns(lines: impl BufRead, usual: Option<Speaker>) -> Result<Vec<Mes
     if turns.is_empty() { Err(NoTurns::None) } else { Ok(turns) }
 }
 
-/// A line, as it is told.
+/// A line before its text is parsed.
 #[derive(Deserialize)]
 struct Told {
     role: Option<Speaker>,
@@ -77,7 +77,7 @@ struct Told {
     text: Box<RawValue>,
 }
 
-/// A block of a turn, with what the blocks of all kinds may have.
+/// A block of a turn, with the fields of all kinds.
 #[derive(Deserialize)]
 struct Block {
     #[serde(rename = "type")]
@@ -92,7 +92,7 @@ struct Block {
     is_error: bool,
 }
 
-/// The messages that one line tells: tools' answers are one of their own, before the rest.
+/// The messages of one line. Tool results become a message of their own, before the rest.
 fn read_turn(line: &str, usual: Option<Speaker>) -> Result<Vec<Message>, String> {
     let told: Told = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let speaker = told.role.or(usual).ok_or("it has no role")?;
@@ -115,7 +115,7 @@ fn read_turn(line: &str, usual: Option<Speaker>) -> Result<Vec<Message>, String>
     Ok(said.map(|(role, parts)| Message::new(role, parts)).collect())
 }
 
-/// A text, or blocks.
+/// A turn's text.
 enum Content {
     Text(String),
     Blocks(Vec<Block>),
@@ -132,8 +132,8 @@ fn content(raw: &RawValue) -> Result<Content, String> {
 
 fn part(block: Block, speaker: Speaker) -> Result<Part, String> {
     let kind = block.kind.as_str();
-    let lacks = |name: &str| format!("a block {kind} lacks {name}");
-    let mistaken = |who: &str| format!("a block {kind} is the {who}'s to say");
+    let lacks = |name: &str| format!("a {kind} block lacks {name}");
+    let mistaken = |who: &str| format!("a {kind} block belongs to a turn of the {who}");
     match (kind, speaker) {
         ("text", _) => Ok(Part::text(block.text.ok_or_else(|| lacks("text"))?)),
         ("tool_use", Speaker::Assistant) => {
@@ -154,11 +154,11 @@ fn part(block: Block, speaker: Speaker) -> Result<Part, String> {
             Ok(Part::ToolResult(ToolResult { call_id, text, is_error, ..ToolResult::default() }))
         }
         ("tool_result", _) => Err(mistaken("user")),
-        _ => Err(format!("{kind:?} is no block; expected one of: text, tool_use, tool_result")),
+        _ => Err(format!("unknown block {kind:?}; expected one of: text, tool_use, tool_result")),
     }
 }
 
-/// What a tool answered: a text, or blocks of text.
+/// A tool's result: a string, or blocks of text.
 fn result_text(raw: &RawValue) -> Result<String, String> {
     let blocks = match content(raw)? {
         Content::Text(text) => return Ok(text),
@@ -166,13 +166,13 @@ fn result_text(raw: &RawValue) -> Result<String, String> {
     };
     let text = |block: Block| match (block.kind.as_str(), block.text) {
         ("text", Some(text)) => Ok(text),
-        (kind, _) => Err(format!("a tool's answer holds a block {kind:?}, which is no text")),
+        (kind, _) => Err(format!("a tool result contains a block {kind:?}, which is not text")),
     };
     let texts: Result<Vec<String>, String> = blocks.into_iter().map(text).collect();
     Ok(texts?.join("\n"))
 }
 
-/// What was said in a turn, for people: calls and answers are named.
+/// A turn's text for people, with its tool calls and results.
 pub(super) fn shown(message: &Message) -> String {
     let shown = |part: &Part| match part {
         Part::Text(text) => Some(text.text.clone()),
@@ -217,29 +217,35 @@ mod tests {
     fn a_line_without_a_role_has_the_usual_one() {
         let turns = read_turns(r#"{"text":"hi"}"#.as_bytes(), Some(Speaker::User));
         assert_eq!(turns.unwrap(), [Message::user("hi")]);
-        assert_eq!(read(r#"{"text":"hi"}"#).unwrap_err(), "line 1 is no turn: it has no role");
+        assert_eq!(read(r#"{"text":"hi"}"#).unwrap_err(), "line 1 is not a turn: it has no role");
     }
 
     #[test]
-    fn what_is_no_turn_is_named_with_its_line() {
+    fn an_error_names_the_line_that_is_not_a_turn() {
         for (wrong, why) in [
             ("{", "EOF"),
             (r#"{"role":"user","text":7}"#, "neither a string nor a list of blocks"),
             (r#"{"role":"user","text":[]}"#, "it has no blocks"),
-            (r#"{"role":"user","text":[{"type":"image"}]}"#, "\"image\" is no block"),
-            (r#"{"role":"user","text":[{"type":"text"}]}"#, "a block text lacks text"),
-            (r#"{"role":"user","text":[{"type":"tool_use"}]}"#, "is the assistant's to say"),
-            (r#"{"role":"system","text":[{"type":"tool_result"}]}"#, "is the user's to say"),
+            (r#"{"role":"user","text":[{"type":"image"}]}"#, "unknown block \"image\""),
+            (r#"{"role":"user","text":[{"type":"text"}]}"#, "a text block lacks text"),
+            (
+                r#"{"role":"user","text":[{"type":"tool_use"}]}"#,
+                "belongs to a turn of the assistant",
+            ),
+            (
+                r#"{"role":"system","text":[{"type":"tool_result"}]}"#,
+                "belongs to a turn of the user",
+            ),
             (r#"{"role":"assistant","text":[{"type":"tool_use","id":"a"}]}"#, "lacks name"),
             (
                 r#"{"role":"user","text":[{"type":"tool_result","tool_use_id":"a","content":[{"type":"image"}]}]}"#,
-                "which is no text",
+                "which is not text",
             ),
         ] {
             let error =
                 read(&format!("{{\"role\":\"user\",\"text\":\"x\"}}\n\n{wrong}")).unwrap_err();
-            assert!(error.starts_with("line 3 is no turn: ") && error.contains(why), "{error}");
+            assert!(error.starts_with("line 3 is not a turn: ") && error.contains(why), "{error}");
         }
-        assert_eq!(read("\n \n").unwrap_err(), "no turn was told");
+        assert_eq!(read("\n \n").unwrap_err(), "no turns found");
     }
 }

@@ -11,7 +11,7 @@ fn has_table(path: &Path, name: &str) -> bool {
     conn.query_row(sql, [name], |row| row.get::<_, u32>(0)).unwrap() == 1
 }
 
-/// The steps of this version, and those of a later one.
+/// This version's migrations, followed by later ones.
 fn with(later: &[Migration]) -> Vec<Migration> {
     [schema::MIGRATIONS, later].concat()
 }
@@ -28,7 +28,7 @@ fn an_older_store_is_copied_and_then_upgraded() {
     let copy = folder.path().join(format!("stepwell.db.v{VERSION}.bak"));
     assert_eq!((version(&copy), has_table(&copy, "two")), (VERSION, false));
     assert_eq!(mode(&copy), Some(0o600));
-    // This version, which does not know the step, refuses it now.
+    // This version does not know the migration and refuses the store.
     let refused = open_writer(&path, schema::MIGRATIONS).unwrap_err();
     let Error::Newer { found, known, .. } = refused else { panic!("{refused}") };
     assert_eq!((found, known), (VERSION + 1, VERSION));
@@ -47,7 +47,7 @@ fn an_upgrade_that_fails_changes_nothing() {
 }
 
 #[test]
-fn all_that_a_new_store_holds_is_known_and_nothing_else_is() {
+fn a_new_store_has_exactly_the_known_objects() {
     let folder = tempfile::tempdir().unwrap();
     let conn = Connection::open(make(folder.path()).unwrap()).unwrap();
     let mut found = conn.prepare("SELECT name FROM sqlite_schema WHERE name NOT LIKE 'sqlite_%'");
@@ -60,7 +60,7 @@ fn all_that_a_new_store_holds_is_known_and_nothing_else_is() {
 }
 
 #[test]
-fn a_store_with_a_trigger_or_a_view_of_somebody_elses_is_not_opened() {
+fn a_store_with_a_foreign_trigger_or_view_is_not_opened() {
     for (sql, named) in [
         ("CREATE TRIGGER evil AFTER INSERT ON events BEGIN DELETE FROM events; END", "evil"),
         ("CREATE VIEW sly AS SELECT * FROM events", "sly"),
@@ -106,7 +106,7 @@ fn a_store_with_another_name_elsewhere_is_not_opened() {
     for name in [FILE_NAME, "stepwell.db-wal", "stepwell.db-shm"] {
         let folder = tempfile::tempdir().unwrap();
         let path = make(folder.path()).unwrap();
-        // A second name in the store's folder is the store's own.
+        // A second name in the store's folder is allowed.
         fs::hard_link(&path, folder.path().join("aside")).unwrap();
         drop(open_reader(&path).unwrap());
         let shared = folder.path().join(name);
@@ -121,7 +121,7 @@ fn a_store_with_another_name_elsewhere_is_not_opened() {
 }
 
 #[test]
-fn a_store_that_is_reached_over_a_link_is_not_opened() {
+fn a_store_behind_a_link_is_not_opened() {
     use std::os::unix::fs::symlink;
     let elsewhere = tempfile::tempdir().unwrap();
     let real = make(elsewhere.path()).unwrap();

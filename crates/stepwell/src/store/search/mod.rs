@@ -1,7 +1,7 @@
-//! Search, apart from any index: what of an event can be found, how text becomes
-//! words, what a question asks for, and the piece of text that is shown.
+//! Search without an index: which text of an event is searchable, how text is split into words, how
+//! a query is parsed, and how an excerpt is cut.
 //!
-//! Every store finds the same hits because all of them use these words.
+//! All stores use these functions, so all find the same hits.
 
 mod question;
 mod sift;
@@ -15,20 +15,20 @@ pub use snippet::Shown;
 
 use crate::model::{Event, Part};
 
-/// How much of one event's text is looked into. A longer one is found by its front.
+/// How much of one event's text is searched. Longer texts are found only by their start.
 pub const MAX_SEARCHED_BYTES: usize = 1 << 20;
 
-/// A word of a text, folded to lower case, and where it stands.
+/// A word of a text, in lower case, with its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Word {
-    /// Folded.
+    /// The word in lower case.
     pub text: String,
-    /// In bytes of the text.
+    /// Its byte range in the text.
     pub place: Range<usize>,
 }
 
-/// The words of a text: runs of letters, digits and marks, folded to lower case. A
-/// character of a script that puts no spaces between words is a word of its own.
+/// The words of a text: runs of letters, digits and marks, in lower case. In scripts without spaces
+/// between words, each character is a word.
 pub fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
     let mut chars = text.char_indices().peekable();
     std::iter::from_fn(move || {
@@ -45,12 +45,12 @@ pub fn words(text: &str) -> impl Iterator<Item = Word> + '_ {
     })
 }
 
-/// Letters, digits, and the marks that combine with them.
+/// Is it a letter, a digit, or a combining mark?
 fn is_wordy(c: char) -> bool {
     c.is_alphanumeric() || ('\u{300}'..='\u{36f}').contains(&c)
 }
 
-/// Han, Kana, Thai, Lao, Khmer and Burmese. Hangul has spaces.
+/// Is it Han, Kana, Thai, Lao, Khmer or Burmese? Hangul has spaces.
 fn is_unspaced(c: char) -> bool {
     matches!(c,
         '\u{0e00}'..='\u{0eff}' | '\u{1000}'..='\u{109f}' | '\u{1780}'..='\u{17ff}'
@@ -58,8 +58,8 @@ fn is_unspaced(c: char) -> bool {
         | '\u{f900}'..='\u{faff}' | '\u{20000}'..='\u{3ffff}')
 }
 
-/// What of an event can be found: tasks, messages, calls and their results, what nodes of a
-/// flow came to, file paths, errors. `None` if it says nothing of the kind.
+/// The searchable text of an event: tasks, messages, calls and results, nodes' results, file paths,
+/// errors. `None` if it has none.
 #[must_use]
 pub fn searchable(event: &Event) -> Option<String> {
     let mut texts: Vec<&str> = Vec::new();
@@ -97,7 +97,7 @@ pub fn searchable(event: &Event) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Can an event of this kind ever be found?
+/// The kinds of events that have searchable text.
 pub const SEARCHABLE_KINDS: [crate::model::Kind; 9] = [
     crate::model::Kind::Created,
     crate::model::Kind::Message,

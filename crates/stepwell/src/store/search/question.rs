@@ -1,42 +1,42 @@
-//! What a search asks for.
+//! Parsed search queries.
 
 use std::ops::Range;
 
 use super::words;
 use crate::error::Result;
 
-/// A search, understood: every phrase must occur.
+/// A parsed search query: every phrase must occur.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     phrases: Vec<Phrase>,
-    /// May the last word be longer than what was typed so far?
+    /// May the last word be incomplete?
     typing: bool,
 }
 
-/// A word that is asked for, for an index that knows words but not where they stand.
+/// A word of a query, for an index that knows words but not their positions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Term<'a> {
-    /// The word, folded.
+    /// The word in lower case.
     pub word: &'a str,
-    /// Is it only the beginning of one?
+    /// Is it only the start of a word?
     pub open: bool,
 }
 
-/// Words that stand together, in order.
+/// Adjacent words, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Phrase {
     words: Vec<String>,
-    /// Is the last word only the beginning of one?
+    /// Is the last word only the start of one?
     open: bool,
 }
 
-/// More words than this are not asked for: each one is looked up.
+/// The most phrases of a query, since each word is looked up.
 const MAX_PHRASES: usize = 64;
 
 impl Question {
-    /// Reads what a user typed. `None` if there is no word in it. What stands in
-    /// quotes stands together, and so do the words of `src/main.rs`. The last word may be
-    /// only begun, unless it is quoted: people search while they type.
+    /// Parses what a user typed. `None` if it has no word. Quoted words must be adjacent, and so
+    /// must the words of `src/main.rs`. The last word may be incomplete, unless it is quoted:
+    /// people search while they type.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut phrases = Vec::new();
@@ -62,8 +62,8 @@ impl Question {
         (!phrases.is_empty()).then_some(Self { phrases, typing })
     }
 
-    /// Answers it with at most `limit` hits. Whole words go first: what only begins as the last
-    /// word does is looked for if they leave room, since an index has to gather all such words.
+    /// Finds at most `limit` hits. Whole words come first; words that only start with the last one
+    /// are searched if there is room, because an index must collect all of those.
     pub fn answer<T>(
         &self,
         limit: usize,
@@ -81,8 +81,8 @@ impl Question {
         find(self)
     }
 
-    /// Every word that must occur for the question to be answered. What has them all may
-    /// still lack a phrase: [`find`](Self::find) tells.
+    /// Every word that must occur. A text with all of them may still lack a phrase, which
+    /// [`find`](Self::find) checks.
     pub fn terms(&self) -> impl Iterator<Item = Term<'_>> {
         self.phrases.iter().flat_map(|phrase| {
             let last = phrase.words.len() - 1;
@@ -94,7 +94,7 @@ impl Question {
         })
     }
 
-    /// The question in FTS5's language.
+    /// The query in FTS5's syntax.
     pub(crate) fn to_fts5(&self) -> String {
         let phrase = |phrase: &Phrase| {
             let star = if phrase.open { " *" } else { "" };
@@ -103,16 +103,15 @@ impl Question {
         self.phrases.iter().map(phrase).collect::<Vec<_>>().join(" AND ")
     }
 
-    /// Where the phrases occur in a list of words, as ranges of it; `None` unless
-    /// each one does.
+    /// Where the phrases occur in a list of words, as index ranges; `None` unless each one does.
     #[must_use]
     pub fn find(&self, words: &[&str]) -> Option<Vec<Range<usize>>> {
         let occurs = |phrase: &Phrase| phrase.places(words).next().is_some();
         self.phrases.iter().all(occurs).then(|| self.places(words))
     }
 
-    /// Where any of the phrases occur in a list of words, as ranges of it. In a text without its
-    /// secrets some may be gone.
+    /// Where any of the phrases occur in a list of words, as index ranges. In redacted text some
+    /// may be missing.
     #[must_use]
     pub fn places(&self, words: &[&str]) -> Vec<Range<usize>> {
         let mut found: Vec<_> = self.phrases.iter().flat_map(|it| it.places(words)).collect();
@@ -170,13 +169,13 @@ mod tests {
     }
 
     #[test]
-    fn a_star_asks_for_the_beginning_of_a_word() {
+    fn a_star_matches_the_start_of_a_word() {
         assert!(occurs("mod*", "the modules"));
         assert!(!occurs("mod the", "the modules"));
     }
 
     #[test]
-    fn the_last_word_may_be_only_begun_unless_it_is_quoted() {
+    fn the_last_word_may_be_incomplete_unless_it_is_quoted() {
         assert!(occurs("the mod", "the modules"));
         assert!(occurs("src/ma", "edit src/main.rs"));
         assert!(!occurs("\"the mod\"", "the modules"));
@@ -184,13 +183,13 @@ mod tests {
     }
 
     #[test]
-    fn a_question_of_very_many_words_is_cut() {
+    fn a_query_of_very_many_words_is_truncated() {
         let question = Question::parse(&"word ".repeat(100_000)).unwrap();
         assert_eq!(question.phrases.len(), MAX_PHRASES);
     }
 
     #[test]
-    fn nothing_to_ask_is_no_question() {
+    fn a_text_without_words_is_not_a_query() {
         for text in ["", "  ", "\"", "*", "-- !"] {
             assert_eq!(Question::parse(text), None, "{text:?}");
         }

@@ -1,4 +1,4 @@
-//! Which of an index's hits people want to see: each message once.
+//! Removes duplicates from search hits: each message is found once.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,14 @@ use crate::model::{Event, Kind, Origin, Part, Role};
 use crate::store::query::{Found, Hit, Search, SystemPrompts};
 use crate::store::{Span, Store};
 
-/// How many events after a session's first one are read to find the message that repeats its
-/// task. A system prompt and a few attributes may come before it.
+/// How many events after a session's first are read to find the message that repeats its task. A
+/// system prompt and a few attributes may come before it.
 const FIRST_EVENTS: usize = 16;
 
-/// Searches a store, and leaves out what repeats something else.
+/// Searches a store, and leaves out hits that repeat others.
 pub(crate) fn sifted(store: &dyn Store, search: &Search, redactor: &Redactor) -> Result<Found> {
-    // An index cannot continue where it stopped, so it is asked for more until enough is left.
+    // An index cannot continue where it stopped, so it is asked for more until enough hits are
+    // left.
     let mut asked = search.limit.saturating_mul(2).max(search.limit);
     loop {
         let found = store.search(&Search { limit: asked, ..search.clone() }, redactor)?;
@@ -26,12 +27,12 @@ pub(crate) fn sifted(store: &dyn Store, search: &Search, redactor: &Redactor) ->
             if kept.len() == search.limit {
                 break;
             }
-            // What a node came to and an agent said as well is found in what was said.
+            // A node's result that an agent's message repeats is found in the message.
             if hit.kind == Kind::Node.as_str() && said.contains(&key(&hit)) {
                 continue;
             }
             if is_wanted(store, search, &hit, &mut failures)? {
-                // A session that is gone since is found all the same.
+                // A session that was purged in between is still a hit.
                 let head = store.info(&hit.session).map(|info| info.head).ok();
                 let source = head.and_then(|head| head.system().cloned());
                 kept.push(Hit { source, ..hit });
@@ -44,7 +45,7 @@ pub(crate) fn sifted(store: &dyn Store, search: &Search, redactor: &Redactor) ->
     }
 }
 
-/// The messages that were found, by what is shown of them.
+/// The found messages, by their excerpts.
 fn said(hits: &[Hit]) -> BTreeSet<(String, String)> {
     hits.iter().filter(|hit| hit.kind == Kind::Message.as_str()).map(key).collect()
 }
@@ -66,15 +67,14 @@ fn is_wanted(
     if is(Kind::Created) {
         return Ok(!is_repeated(store, hit)?);
     }
-    // A failure is recorded by itself, and again with the status that it led to.
+    // A failure is recorded as an error, and again with the status it caused.
     if is(Kind::Error) || is(Kind::Status) {
         return Ok(failures.insert(key(hit)));
     }
     Ok(true)
 }
 
-/// Is a session's task found elsewhere: in the message that states it, or in the session that
-/// this one was forked from?
+/// Is a session's task found elsewhere: in the message that states it, or in the session's parent?
 fn is_repeated(store: &dyn Store, hit: &Hit) -> Result<bool> {
     let span = Span { from: hit.seq, limit: FIRST_EVENTS, ..Span::ALL };
     let mut events = store.events(&hit.session, span)?.events.into_iter().map(|it| it.event);

@@ -1,4 +1,4 @@
-//! The piece of text that a hit is shown with.
+//! Excerpts of search hits.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,17 +8,17 @@ use crate::log::Redactor;
 use crate::model::Event;
 use crate::store::query::Snippet;
 
-/// What redaction leaves begins so.
+/// How every redaction placeholder starts.
 const PLACEHOLDER: &str = "[redacted:";
 
-/// How many words a snippet has.
+/// The number of words of an excerpt.
 const WORDS: usize = 24;
 
-/// How many of them stand before the first match.
+/// How many of them come before the first match.
 const LEAD: usize = 6;
 
-/// What of an event can be found, without its secrets. Only this can be cut to a snippet: of a secret
-/// that was cut first no rule knows the rest.
+/// The searchable text of an event, redacted. Excerpts are cut only from this: no rule recognizes
+/// the rest of a secret that was cut first.
 #[derive(Clone, Debug)]
 pub struct Shown<'a> {
     text: String,
@@ -26,19 +26,20 @@ pub struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// What a redactor leaves of an event.
+    /// The searchable text of an event, redacted.
     #[must_use]
     pub fn of(event: &Event, redactor: &'a Redactor) -> Self {
         let text = searchable(&event.clone().redacted(redactor)).unwrap_or_default();
-        // A program's own record is kept as it came, and a secret may go from one part to the next.
+        // Other programs' records are stored unredacted, and a secret may span two parts.
         Self { text: redactor.redact(&text).into_owned(), redactor }
     }
 
-    /// The words around the first match. The text's front, or its first secret, if what matched is gone.
+    /// The words around the first match. If no match is left after redaction, the start of the text
+    /// or its first placeholder.
     #[must_use]
     pub fn snippet(&self, question: &Question) -> Snippet {
         let snippet = cut(&self.text, question);
-        // Words that are cut off, and lines that are joined, can make a secret of what was none.
+        // Cutting words off and joining lines can form a secret that was not one before.
         match self.redactor.redact(&snippet.text) {
             Cow::Borrowed(_) => snippet,
             Cow::Owned(text) => Snippet { matches: marks(&text, question), text },
@@ -46,20 +47,20 @@ impl<'a> Shown<'a> {
     }
 }
 
-/// Where a piece begins that shall begin here, but not within what redaction left.
+/// The place to start an excerpt at or before `at`, so that it does not start inside a placeholder.
 fn placeholder_start(text: &str, at: usize) -> usize {
-    /// No placeholder is longer.
+    /// Longer than any placeholder.
     const LONGEST: usize = 48;
     let from = text.floor_char_boundary(at.saturating_sub(LONGEST));
     let front = &text[from..at];
     let open = front.rfind(PLACEHOLDER).filter(|start| !front[*start..].contains(']'));
-    // Its first word comes right behind the bracket.
+    // A placeholder's first word follows its bracket directly.
     let bracket = || front.ends_with('[').then(|| front.len() - 1);
     let bracket = || bracket().filter(|start| text[from + start..].starts_with(PLACEHOLDER));
     open.or_else(bracket).map_or(at, |start| from + start)
 }
 
-/// Where the question's phrases are in a text that is shown as it is.
+/// The byte ranges of the query's phrases in an excerpt.
 fn marks(text: &str, question: &Question) -> Vec<Range<usize>> {
     let words: Vec<Word> = words(text).collect();
     let folded: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
@@ -94,7 +95,7 @@ fn cut(text: &str, question: &Question) -> Snippet {
         at = word.place.end;
         let n = first + n;
         if found.iter().any(|range| range.contains(&n)) {
-            // Words of one phrase make one match.
+            // The words of one phrase make one match.
             let joined = found.iter().any(|range| range.contains(&n) && range.start < n);
             match shown.matches.last_mut() {
                 Some(before) if joined && open == n => before.end = shown.text.len(),
@@ -112,8 +113,8 @@ fn cut(text: &str, question: &Question) -> Snippet {
     shown
 }
 
-/// Appends text with every run of white space made one space; what lies between two
-/// words can be long, and is cut.
+/// Appends text with every run of white space as one space. Long text between two words is
+/// truncated.
 fn push_line(to: &mut String, text: &str) {
     const LONGEST: usize = 40;
     let mut count = 0;
@@ -155,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_redaction_left_is_not_cut_in_two() {
+    fn a_redaction_placeholder_is_not_split() {
         let text = "one [redacted:private-key] is the key of the deep well";
         assert_eq!(shown(text, "deep"), "…[redacted:private-key] is the key of the [deep] well");
         assert_eq!(shown("[redacted:jwt] is the one", "one"), "[redacted:jwt] is the [one]");

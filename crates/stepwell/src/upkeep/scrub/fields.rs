@@ -1,11 +1,11 @@
-//! Which fields of each event a scrub may touch. A new kind of event has to say so here, or this
-//! does not compile.
+//! Which fields of each event a scrub may change. A new kind of event does not compile until it is
+//! listed here.
 
 use crate::model::Event;
 
 impl Event {
-    /// Fields of its body that hold JSON of the user's, of any shape: every name, text and number
-    /// in them may be erased.
+    /// Fields of the body that hold JSON of any shape from the user: every name, text and number in
+    /// them may be erased.
     #[must_use]
     pub fn user_fields(&self) -> &'static [&'static str] {
         match self {
@@ -13,7 +13,7 @@ impl Event {
             Self::Edited(_) | Self::Checkpoint(_) => &["metadata"],
             Self::WorkAsked(_) => &["change.checkpoint.metadata"],
             Self::Node(_) => &["output"],
-            // All of an unknown event is the user's.
+            // An unknown event is the user's as a whole.
             Self::Unknown(_)
             | Self::Message(_)
             | Self::ToolStarted(_)
@@ -42,8 +42,7 @@ impl Event {
         }
     }
 
-    /// Fields of its body that say how records hang together, not what anyone said. A scrub leaves
-    /// them.
+    /// Fields of the body that link records and hold no one's text. A scrub leaves them.
     #[must_use]
     pub fn unscrubbable_fields(&self) -> &'static [&'static str] {
         match self {

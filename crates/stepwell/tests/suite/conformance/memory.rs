@@ -1,4 +1,4 @@
-//! The suite against a [`SqliteStore`] in memory.
+//! The conformance suite against a [`SqliteStore`] in memory.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use stepwell::Store;
 use stepwell::sqlite::{SqliteOptions, SqliteStore};
 use stepwell_conformance::{Fixture, TestClock, TestProcesses};
 
-/// A store that keeps nothing: opening it again gives the same one.
+/// Opening it again gives the same store.
 #[derive(Default)]
 struct Memory(Option<Arc<SqliteStore>>);
 

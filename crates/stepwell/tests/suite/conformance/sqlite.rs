@@ -1,4 +1,4 @@
-//! The suite against [`SqliteStore`].
+//! The conformance suite against [`SqliteStore`].
 
 use std::sync::Arc;
 
