@@ -41,6 +41,8 @@
 //!   understood.
 //! - To be written, implement [`Writer`]: read the session's events from the store, and write
 //!   to the [`Outlet`]. Count what the form cannot hold in [`Losses`].
+//! - A format of JSON lines that name each other implements `journal::row::LineReader` and
+//!   `journal::form::LineWriter` instead, and says only what its lines mean and hold.
 //! - Telling is all: names, clashes, provenance, and taking in only what is new are done by
 //!   [`take_in`], the same for every format. A reader only has to tell the same things in the
 //!   same order when it reads the same file again.

@@ -57,7 +57,12 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         }
         Some(path) => {
             let existing = if args.force { Existing::Replace } else { Existing::Keep };
-            write_to(&Destination { path, existing, wishes }, writer, &well, &id)?
+            write_to(
+                &Destination { wishes, ..Destination::new(path, existing) },
+                writer,
+                &well,
+                &id,
+            )?
         }
     };
     let Exported { sessions, events, damaged, losses } = exported;

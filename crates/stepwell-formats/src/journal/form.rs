@@ -22,6 +22,8 @@ pub(crate) struct Words {
     pub(crate) parent: &'static str,
     /// The field with the session's name, if every line has one.
     pub(crate) session: Option<&'static str>,
+    /// The field with the folder that the session works in, if every line has one.
+    pub(crate) folder: Option<&'static str>,
     /// The field of a line of Stepwell's with what is on it.
     pub(crate) payload: &'static str,
 }
@@ -32,6 +34,15 @@ pub(crate) struct Envelope<'a> {
     pub(crate) head: &'a Head,
     /// The session's name there.
     pub(crate) session: &'a str,
+    /// The folder that it goes on in, if that is another one.
+    pub(crate) workspace: Option<&'a str>,
+}
+
+impl Envelope<'_> {
+    /// The folder that the session works in there.
+    pub(crate) fn folder(&self) -> &str {
+        self.workspace.unwrap_or(&self.head.workspace)
+    }
 }
 
 /// Where a line stands.

@@ -45,11 +45,13 @@ pub(crate) fn write(
         exported.add(same);
         return Ok(exported);
     }
+    let workspace = to.workspace().map(|folder| folder.to_string_lossy().into_owned());
+    let workspace = workspace.as_deref().filter(|folder| *folder != head.workspace);
     let mark = Mark::of(well, head, there)?;
     let is_new = mark.is_some() && purpose == Purpose::Continue;
     let mut writing = Writing {
         well,
-        envelope: Envelope { head, session },
+        envelope: Envelope { head, session, workspace },
         form,
         to: to.main()?,
         losses: Losses::default(),
@@ -478,7 +480,7 @@ impl Writing<'_> {
     /// Writes a line from there once, under the journal's own session.
     fn again(&mut self, text: &str) -> Result<()> {
         let Ok(fields) = Fields::parse(text) else { return Ok(()) };
-        let Words { own, parent, session, .. } = *self.words();
+        let Words { own, parent, session, folder, .. } = *self.words();
         let name = fields.text(own).map(std::borrow::Cow::into_owned);
         // Several lines may bear one name.
         if name.is_some() && !self.again.insert(key(text)) {
@@ -490,6 +492,9 @@ impl Writing<'_> {
             && fields.raw(field).is_some_and(|raw| raw != quoted_session)
         {
             changes.push((field, quoted_session));
+        }
+        if let (Some(field), Some(workspace)) = (folder, self.envelope.workspace) {
+            changes.push((field, quoted(workspace)));
         }
         let there = fields.text(parent);
         let follows = there.as_deref().and_then(|there| self.follows(there));

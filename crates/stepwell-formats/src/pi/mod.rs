@@ -23,8 +23,14 @@ use crate::registry::Entry;
 use crate::snapshot::TimeForm;
 use crate::write::writer::{Exported, Handoff, Handover, Outlet, Writer};
 
-static WORDS: Words =
-    Words { system: "pi", own: "id", parent: "parentId", session: None, payload: "data" };
+static WORDS: Words = Words {
+    system: "pi",
+    own: "id",
+    parent: "parentId",
+    session: None,
+    folder: None,
+    payload: "data",
+};
 
 pub(crate) static FORMAT: Entry =
     Entry { name: WORDS.system, aliases: &[], title: "Pi", reader: Some(&Pi), writer: Some(&Pi) };

@@ -56,13 +56,19 @@ impl LineWriter for Entries {
     fn header(&self, envelope: &Envelope<'_>, own: Option<&Fields<'_>>) -> Option<String> {
         let head = envelope.head;
         Some(match own {
-            Some(own) => own.rewritten(&[("id", Some(&quoted(envelope.session)))]),
+            Some(own) => {
+                let (id, cwd) = (quoted(envelope.session), quoted(envelope.folder()));
+                match envelope.workspace {
+                    Some(_) => own.rewritten(&[("id", Some(&id)), ("cwd", Some(&cwd))]),
+                    None => own.rewritten(&[("id", Some(&id))]),
+                }
+            }
             None => json!({
                 "type": "session",
                 "version": VERSION,
                 "id": envelope.session,
                 "timestamp": TimeForm::Millis.text(head.created_at),
-                "cwd": head.workspace,
+                "cwd": envelope.folder(),
             })
             .to_string(),
         })
@@ -110,7 +116,7 @@ impl LineWriter for Entries {
             _ if blocks.is_empty() => {}
             Role::Assistant => lines.push(answered(envelope.head, message, &blocks, at)),
             _ if !blocks.iter().any(said) => {}
-            Role::User if message.is_from_user() => lines.push(entry(json!({
+            Role::User if message.is_from_user() => lines.push(entry(&json!({
                 "role": "user", "content": blocks, "timestamp": millis(at),
             }))),
             _ => lines.push(json!({
@@ -157,7 +163,7 @@ impl LineWriter for Entries {
     }
 }
 
-fn entry(message: Value) -> Value {
+fn entry(message: &Value) -> Value {
     json!({ "type": "message", "message": message })
 }
 
@@ -241,7 +247,7 @@ fn answered(head: &Head, message: &Message, blocks: &[Value], at: Time) -> Value
     let cost: f64 = message.cost.unwrap_or_default().to_string().parse().unwrap_or_default();
     let (cached, written) = (usage.cached, usage.cache_written);
     let provider = provider(head);
-    entry(json!({
+    entry(&json!({
         "role": "assistant",
         "content": blocks,
         "api": api(provider),
@@ -265,7 +271,7 @@ fn answer(result: &ToolResult, at: Time, calls: &Calls) -> Option<Value> {
     let text = json!({ "type": "text", "text": result.text });
     let content: Vec<Value> =
         std::iter::once(text).chain(result.images.iter().map(picture)).collect();
-    Some(entry(json!({
+    Some(entry(&json!({
         "role": "toolResult",
         "toolCallId": call.id,
         "toolName": call.tool,

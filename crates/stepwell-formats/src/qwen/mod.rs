@@ -27,6 +27,7 @@ static WORDS: Words = Words {
     own: "uuid",
     parent: "parentUuid",
     session: Some("sessionId"),
+    folder: Some("cwd"),
     payload: "systemPayload",
 };
 

@@ -63,7 +63,7 @@ impl LineWriter for Chat {
             "parentUuid": spot.parent,
             "sessionId": envelope.session,
             "timestamp": TimeForm::Millis.text(spot.at),
-            "cwd": envelope.head.workspace,
+            "cwd": envelope.folder(),
             "version": env!("CARGO_PKG_VERSION"),
         });
         if let (Value::Object(line), Value::Object(body)) = (&mut line, body) {
@@ -101,8 +101,8 @@ impl LineWriter for Chat {
         let said = written(message, calls, left);
         if !said.is_empty() {
             lines.push(match message.role {
-                Role::Assistant => said_by_model(message, said, left),
-                _ => said_by_user(message, said),
+                Role::Assistant => said_by_model(message, &said, left),
+                _ => said_by_user(message, &said),
             });
         }
         lines
@@ -151,13 +151,13 @@ impl LineWriter for Chat {
     }
 }
 
-fn said_by_user(message: &Message, parts: Vec<Value>) -> Value {
+fn said_by_user(message: &Message, parts: &[Value]) -> Value {
     let provenance = if message.is_from_user() { "real_user" } else { "system" };
     let content = json!({ "role": "user", "parts": parts });
     json!({ "type": "user", "provenance": provenance, "message": content })
 }
 
-fn said_by_model(message: &Message, parts: Vec<Value>, left: &mut LeftOver) -> Value {
+fn said_by_model(message: &Message, parts: &[Value], left: &mut LeftOver) -> Value {
     let mut line = json!({
         "type": "assistant",
         "provenance": "assistant_output",

@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 
 use stepwell::{SessionId, Stepwell};
-use stepwell_formats::{Became, Format, Handover, Homes};
+use stepwell_formats::{
+    Became, Destination, Existing, Format, Handover, Homes, Purpose, Wishes, write_to,
+};
 
 use crate::mirror::{became, said, shown, taken};
 use crate::seeds::{files, fixtures};
@@ -93,6 +95,33 @@ fn they_are_found_where_their_programs_keep_them_and_handed_over_there() {
             assert!(handoff.path.starts_with(place), "{handoff:?}");
             assert!(handoff.path.to_str().unwrap().ends_with(&file), "{handoff:?}");
             assert_eq!(handoff.command.join(" "), format!("{command} {uuid}"));
+        }
+    }
+}
+
+/// Both programs look whether a session is of the folder that they run in.
+#[test]
+fn a_session_that_goes_on_in_another_folder_says_so() {
+    let there = Path::new("/home/ada/elsewhere");
+    for (format, path) in sessions() {
+        let well = Stepwell::in_memory();
+        let id = only(&well, &path);
+        let wishes = Wishes { purpose: Purpose::Continue, ..Wishes::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder
+            .path()
+            .join("2026-05-07T05-00-00-000Z_0196a3f0-0000-7a52-8c3e-000000000009.jsonl");
+        let place = Destination { wishes, ..Destination::new(&file, Existing::Replace) };
+        for (workspace, expected) in
+            [(Some(there), "/home/ada/elsewhere"), (None, "/home/mila/crumb_shop")]
+        {
+            let place = Destination { workspace, ..place };
+            write_to(&place, format.writer().unwrap(), &well, &id).unwrap();
+            let text = std::fs::read_to_string(&file).unwrap();
+            let lines = text.lines().map(serde_json::from_str::<serde_json::Value>);
+            let folders: Vec<_> =
+                lines.filter_map(|line| Some(line.ok()?["cwd"].as_str()?.to_owned())).collect();
+            assert!(!folders.is_empty() && folders.iter().all(|it| it == expected), "{folders:?}");
         }
     }
 }

@@ -71,7 +71,7 @@ fn model(words: &str) -> Value {
     })
 }
 
-fn system(subtype: &str, payload: Value) -> Value {
+fn system(subtype: &str, payload: &Value) -> Value {
     json!({"type": "system", "subtype": subtype, "systemPayload": payload})
 }
 
@@ -146,7 +146,7 @@ fn a_line_that_follows_an_earlier_one_leaves_what_came_between() {
         (Some(0), model("first")),
         (Some(1), user("left")),
         (Some(2), model("left too")),
-        (Some(1), system("rewind", json!({"truncatedCount": 1}))),
+        (Some(1), system("rewind", &json!({"truncatedCount": 1}))),
     ];
     let (_folder, path) = chat(&lines);
     let front = [r#"User: ["text one"]"#, r#"Assistant: ["text first"]"#];
@@ -157,7 +157,7 @@ fn a_line_that_follows_an_earlier_one_leaves_what_came_between() {
     assert_eq!(view(&path)[..2], front);
     assert_eq!(view(&path)[2], r#"User: ["text two"]"#);
     // Some lines stand apart: nothing goes on from them.
-    lines.push((None, system("session_sources_snapshot", json!({}))));
+    lines.push((None, system("session_sources_snapshot", &json!({}))));
     std::fs::write(&path, text(OTHER, &lines)).unwrap();
     assert_eq!(view(&path).len(), 3);
 }
@@ -167,7 +167,7 @@ fn a_command_that_the_program_answers_itself_is_not_sent() {
     let answer = |sent: bool| {
         system(
             "slash_command",
-            json!({
+            &json!({
                 "phase": "result",
                 "rawCommand": "/stats",
                 "sentToModel": sent,

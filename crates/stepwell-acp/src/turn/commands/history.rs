@@ -191,7 +191,7 @@ pub(super) fn export(on: &Conversation, typed: &str) -> Result<String> {
     let head = well.info(on.id())?.head;
     let estimate = Estimates::new(on.runtime()).of(&head, &head.spent);
     let (path, wishes) = (on.root().join(name), Wishes { estimate, ..Wishes::default() });
-    let place = Destination { path: &path, existing, wishes };
+    let place = Destination { wishes, ..Destination::new(&path, existing) };
     write_to(&place, writer, &well, on.id()).map_err(|error| Error::Workspace(error.into()))?;
     Ok(format!("The session is in {}.", path.display()))
 }
