@@ -167,7 +167,7 @@ const SPEAKERS: &[(&str, Speaker)] =
 fn turns_of_stdin(usual: Option<Speaker>) -> Result<Vec<Message>> {
     lifecycle::read_turns(std::io::stdin().lock(), usual).map_err(|error| match error {
         NoTurns::Line { line, why } => {
-            let message = format!("line {line} of stdin is no turn: {why}");
+            let message = format!("line {line} of stdin is not a turn: {why}");
             Failure::new(Exit::Usage, message).hint(r#"{"role": "user", "text": "…"}"#)
         }
         NoTurns::None => Failure::new(Exit::Usage, error),

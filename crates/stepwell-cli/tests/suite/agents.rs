@@ -139,7 +139,11 @@ fn turns_of_an_agent_are_told_with_their_tools_all_or_none() {
     let before = env.quietly(&["log", "agent-1"]).stdout;
     let refused = env.feed(&say, &wrong);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("line 3 of stdin is no turn: \"video\""), "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("line 3 of stdin is not a turn: unknown block \"video\""),
+        "{}",
+        refused.stderr
+    );
     assert_eq!(env.quietly(&["log", "agent-1"]).stdout, before);
     let told = env.feed(&say, &format!("{calls}\n{answers}\n"));
     assert_eq!(told.code, Some(0), "{}", told.stderr);

@@ -14,7 +14,7 @@ use crate::store::{Facts, Lease, Store};
 /// The shortest pause between renewals.
 const SHORTEST: Duration = Duration::from_millis(50);
 
-/// A thread that renews leases five times in their lifetime, so that a failed renewal is noticed
+/// A thread that renews leases five times in their lifetime. So a failed renewal is noticed
 /// before half of it has passed, even with the store's own retries. It starts with the first lease.
 #[derive(Debug)]
 pub(crate) struct Keeper {

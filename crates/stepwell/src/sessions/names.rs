@@ -34,10 +34,10 @@ impl Stepwell {
 
     /// Like [`find_in`](Self::find_in), without logging a miss.
     ///
-    /// A label has precedence over a part of an id. Ids that begin with the time differ at their
-    /// end, so the start of an id's [ending](SessionId::ending) comes next, then the start of the
-    /// whole id, then any other part. A session has precedence over its subagents whose ids contain
-    /// its own.
+    /// A label has precedence over a part of an id. The start of an id's
+    /// [ending](SessionId::ending) comes next, because ids that begin with the time differ there.
+    /// Then come the start of the whole id, and any other part. A session has precedence over its
+    /// subagents whose ids contain its own.
     pub fn try_find(&self, place: TrashScope, name: &str) -> Result<SessionId> {
         if let Ok(id) = name.parse::<SessionId>()
             && self.store().exists(&id)?

@@ -136,9 +136,9 @@ pub trait Store: std::fmt::Debug + Send + Sync {
     /// over. Without a cursor it returns the store's present position at once. A caller first takes
     /// that, then lists sessions, then polls for changes.
     ///
-    /// No change may be missed: a session that was created, written to, trashed, restored or purged
-    /// MUST be listed by the next answer or a later one, and so MUST one whose lease was acquired,
-    /// released, expired or lost its process. A cursor MUST stay valid when the store is reopened.
+    /// No change may be missed. The next answer or a later one MUST list each session that was
+    /// created, written to, trashed, restored or purged, or whose lease was acquired, released,
+    /// expired or lost its process. A cursor MUST stay valid when the store is reopened.
     /// A store that cannot tell what changed since a cursor returns a [gap](Changes::gap).
     fn changes(&self, after: Option<&ChangeCursor>, wait: Wait<'_>) -> Result<Changes>;
 

@@ -8,8 +8,8 @@ use crate::log::codec::{self, Body, Login};
 use crate::log::{LaneState, State};
 use crate::model::{Epoch, Lane, NewEvent, Recorded, Seq};
 
-/// A snapshot of the fold is stored this often, so that the state at any seq, where a fork may
-/// begin, is at most this many events away.
+/// The number of events between snapshots of the fold. So the state at any seq, where a fork may
+/// begin, is at most this far away.
 const SNAPSHOT_STRIDE: u64 = 256;
 
 /// This many lanes double the distance between snapshots, so that their size stays in proportion to
