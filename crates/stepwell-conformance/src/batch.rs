@@ -31,7 +31,7 @@ fn many(of: &str, text: &str) -> Vec<Write> {
     let made = |n: u8| {
         let name = format!("{of}-{n}");
         let driven = created(&name).driven_externally().with_agent(format!("agent {n}"));
-        let tag = if n % 2 == 0 { Some(format!("tag {n}")) } else { None };
+        let tag = if n.is_multiple_of(2) { Some(format!("tag {n}")) } else { None };
         let edited = Edited { tag: tag.into_iter().collect(), ..Edited::default() };
         let lane: Lane = "critic".parse().unwrap();
         let heard = stepwell::Message::assistant(text).in_lane(lane);

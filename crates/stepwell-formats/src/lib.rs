@@ -41,6 +41,8 @@
 //!   understood.
 //! - To be written, implement [`Writer`]: read the session's events from the store, and write
 //!   to the [`Outlet`]. Count what the form cannot hold in [`Losses`].
+//! - A format of JSON lines that name each other implements `journal::row::LineReader` and
+//!   `journal::form::LineWriter` instead, and says only what its lines mean and hold.
 //! - Telling is all: names, clashes, provenance, and taking in only what is new are done by
 //!   [`take_in`], the same for every format. A reader only has to tell the same things in the
 //!   same order when it reads the same file again.
@@ -56,12 +58,16 @@ mod error;
 mod find;
 mod frameworks;
 mod gaia;
+mod gemini_content;
 mod goose;
 mod intake;
+mod journal;
 mod json;
 mod m31a;
 mod original;
 mod page;
+mod pi;
+mod qwen;
 mod read;
 mod registry;
 mod snapshot;
@@ -111,6 +117,8 @@ static FORMATS: &[&Entry] = &[
     &claude::FORMAT,
     &codex::FORMAT,
     &goose::FORMAT,
+    &qwen::FORMAT,
+    &pi::FORMAT,
     &architect::FORMAT,
     &m31a::FORMAT,
     &gaia::FORMAT,

@@ -130,7 +130,7 @@ fn insert_sessions(rows: &PgRows<'_>, all: &[New]) -> Result<Vec<Key>> {
     let workspaces: Vec<&[u8]> = heads().map(|head| head.workspace.as_bytes()).collect();
     let rewinding: Vec<bool> = heads().map(|head| head.rewinding.is_some()).collect();
     let systems: Vec<Option<&[u8]>> =
-        heads().map(|head| head.system().map(|it| it.as_bytes())).collect();
+        heads().map(|head| head.system().map(String::as_bytes)).collect();
     let scopes: Vec<Option<&[u8]>> =
         heads().map(|head| head.scope.as_deref().map(str::as_bytes)).collect();
     let made = rows.all(
@@ -153,7 +153,7 @@ fn insert_sessions(rows: &PgRows<'_>, all: &[New]) -> Result<Vec<Key>> {
     let keys: Vec<Key> = ids.iter().map(|id| keys.get(*id).copied().unwrap_or_default()).collect();
     // An array of arrays would have to be of one length, and few have tags.
     for (new, key) in all.iter().zip(&keys).filter(|(new, _)| !new.row.head.tags.is_empty()) {
-        let tags: Vec<&[u8]> = new.row.head.tags.iter().map(|tag| tag.as_bytes()).collect();
+        let tags: Vec<&[u8]> = new.row.head.tags.iter().map(String::as_bytes).collect();
         rows.run(
             "UPDATE stepwell.sessions SET tags = $3 WHERE namespace = $1 AND key = $2",
             params![rows.namespace => INT4, key => INT8, tags => BYTEA_ARRAY],

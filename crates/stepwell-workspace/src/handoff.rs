@@ -144,7 +144,8 @@ fn write(well: &Stepwell, id: &SessionId, to: Format, handoff: &Handoff) -> Resu
         std::fs::create_dir_all(parent).map_err(Error::file(parent, "making it"))?;
     }
     let wishes = Wishes { purpose: Purpose::Continue, ..Wishes::default() };
-    let destination = Destination { wishes, ..Destination::new(path, Existing::Keep) };
+    let workspace = Some(&*handoff.folder);
+    let destination = Destination { wishes, workspace, ..Destination::new(path, Existing::Keep) };
     let exported = write_to(&destination, writer, well, id)?;
     Ok(Wrote::Now(exported.losses))
 }

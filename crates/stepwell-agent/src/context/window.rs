@@ -314,7 +314,9 @@ impl Window {
                 entry.made != MessageOrigin::Summary && compacted.pinned.contains(&entry.seq);
             (compacted.from..=compacted.to).contains(&entry.place) && !pinned
         };
-        let first = self.entries.iter().position(covered);
+        let in_range = |entry: &Entry| (compacted.from..=compacted.to).contains(&entry.place);
+        let position = |is: &dyn Fn(&Entry) -> bool| self.entries.iter().position(is);
+        let first = position(&covered).or_else(|| position(&in_range));
         let gone: Vec<bool> = self.entries.iter().map(covered).collect();
         let mut is_gone = gone.iter();
         self.messages.retain(|_| !is_gone.next().unwrap_or(&false));

@@ -21,6 +21,7 @@ use crate::provider::Delta;
 /// JSON contains no secret, with one exception: pieces of an answer are shown as they arrive.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "event", content = "data", rename_all = "snake_case")]
+#[expect(clippy::large_enum_variant, reason = "nearly all of them are recorded events")]
 pub enum RunEvent {
     /// An event was recorded, by the run or by a person who answered or sent a message.
     Recorded(Recorded),

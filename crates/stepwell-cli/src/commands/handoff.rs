@@ -20,7 +20,7 @@ use crate::failure::{Exit, Failure, Result};
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "In another agent")]
 pub(crate) struct Elsewhere {
-    /// Continues in another agent: claude, codex or strands.
+    /// Continues in another agent: claude, codex, qwen, pi or strands.
     #[arg(long, value_name = "AGENT", value_parser = agent)]
     pub(crate) with: Option<Format>,
     /// Runs the command that continues there, instead of printing it.

@@ -5,9 +5,8 @@
 use stepwell::model::{Image, Opaque, Part, Text, ToolCall, ToolResult};
 
 use super::PROVIDER;
-use crate::json::fields::{
-    Elements, Fields, elements, push_field, quoted, sound_elements, text_of,
-};
+use crate::journal::call_names::object_of;
+use crate::json::fields::{Elements, Fields, elements, quoted, sound_elements, text_of};
 
 /// What stands where a text was taken out.
 const EMPTY: Option<&str> = Some("\"\"");
@@ -304,19 +303,6 @@ fn refill_answer(raw: &str, result: &ToolResult) -> String {
 fn refill_source(source: &Fields<'_>, image: &Image) -> String {
     let field = if source.raw("data") == Some("\"\"") { "data" } else { "url" };
     source.rewritten(&[(field, Some(&quoted(&image.data)))])
-}
-
-/// A call's arguments as the object that they must be.
-pub(super) fn object_of(arguments: &str) -> String {
-    match serde_json::from_str::<Fields<'_>>(arguments) {
-        Ok(_) => arguments.to_owned(),
-        Err(_) => {
-            let mut object = String::from("{");
-            push_field(&mut object, "malformed_arguments", &quoted(arguments));
-            object.push('}');
-            object
-        }
-    }
 }
 
 #[cfg(test)]

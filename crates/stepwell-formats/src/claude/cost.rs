@@ -7,8 +7,8 @@ use std::path::Path;
 use stepwell::model::Money;
 
 use super::said::hash;
-use super::tree::AsItIs;
 use crate::Result;
+use crate::journal::tree::AsItIs;
 use crate::json::fields::Fields;
 use crate::read::input::Input;
 

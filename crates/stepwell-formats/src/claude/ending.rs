@@ -5,7 +5,7 @@
 //! line behind it, it holds whatever the lines before it follow.
 
 use super::said::lane;
-use super::tree::{Tip, key};
+use crate::journal::tree::{Tip, key};
 use crate::json::fields::Fields;
 use stepwell::Lane;
 

@@ -1,13 +1,11 @@
 //! Lines of a transcript for what was recorded here.
 
-use std::collections::{HashMap, HashSet};
-
 use serde_json::{Value, json};
 use stepwell::Message;
 use stepwell::model::{Image, Mark, Part, Role, Text, Time, ToolResult, Usage};
 
 use super::PROVIDER;
-use super::content::object_of;
+use crate::journal::call_names::{Calls, object_of};
 use crate::json::fields::quoted;
 use crate::read::mark::{CONTINUES, mark_json};
 use crate::snapshot::TimeForm;
@@ -64,40 +62,6 @@ impl Envelope {
             line.extend(more.clone());
         }
         line.to_string()
-    }
-}
-
-/// Names of calls, each once in a transcript and without what the provider refuses.
-#[derive(Debug, Default)]
-pub(super) struct Calls {
-    used: HashSet<String>,
-    /// What each call is called here, by the name that its result will bear.
-    open: HashMap<String, String>,
-}
-
-impl Calls {
-    fn call(&mut self, id: &str) -> String {
-        let allowed = |c: char| c.is_ascii_alphanumeric() || "_-".contains(c);
-        let plain: String = id.chars().map(|c| if allowed(c) { c } else { '_' }).collect();
-        let plain = if plain.is_empty() { "call".to_owned() } else { plain };
-        let mut name = plain.clone();
-        let mut n = 1;
-        while !self.used.insert(name.clone()) {
-            n += 1;
-            name = format!("{plain}_{n}");
-        }
-        self.open.insert(id.to_owned(), name.clone());
-        name
-    }
-
-    fn result(&mut self, id: &str) -> Option<String> {
-        self.open.get(id).cloned()
-    }
-
-    /// A call that was written as another system wrote it.
-    pub(super) fn known(&mut self, id: &str) {
-        self.used.insert(id.to_owned());
-        self.open.insert(id.to_owned(), id.to_owned());
     }
 }
 
@@ -161,11 +125,11 @@ fn block(part: &Part, calls: &mut Calls, spare: &mut dyn FnMut(&'static str)) ->
                 spare("arguments that are no JSON object");
             }
             let input: Value = serde_json::from_str(&arguments).unwrap_or_default();
-            let id = calls.call(&call.id);
+            let id = calls.call(&call.id, &call.name);
             Some(json!({"type": "tool_use", "id": id, "name": call.name, "input": input}))
         }
         Part::ToolResult(result) => match calls.result(&result.call_id) {
-            Some(id) => Some(answer(&id, result)),
+            Some(call) => Some(answer(&call.id, result)),
             None => {
                 spare("results without a call");
                 None

@@ -6,7 +6,6 @@
 //! conversation is kept with its texts taken out ([`content`]), and put together with them
 //! again when it is written.
 
-mod branches;
 mod content;
 mod cost;
 mod ending;
@@ -16,7 +15,6 @@ mod preserved;
 mod read;
 mod rows;
 mod said;
-mod tree;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -55,7 +53,8 @@ impl Reader for Claude {
         if probe.kind != Kind::File {
             return None;
         }
-        let by_line = probe.objects().any(|line| is_line(&line));
+        let by_line = probe.objects().any(|line| is_line(&line))
+            && !probe.objects().any(|line| is_of_qwen(&line));
         // The first line may be longer than what is looked at.
         let text = probe.text();
         let by_words = !text.contains('\n')

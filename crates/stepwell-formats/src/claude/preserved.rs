@@ -2,7 +2,7 @@
 
 use stepwell::Seq;
 
-use super::tree::Tree;
+use crate::journal::tree::Tree;
 use crate::json::fields::{Fields, elements, text_of};
 
 /// What the line of a compaction says of the lines that it preserved.

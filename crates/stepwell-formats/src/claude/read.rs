@@ -15,14 +15,14 @@ use stepwell::{Lane, Message, Seq, Status, StopReason};
 use compact::{Boundary, Summary};
 
 use super::SYSTEM;
-use super::branches::Branches;
 use super::content::{Said, hollow_line};
 use super::cost::{self, Copied, Counted};
 use super::ending::Ending;
 use super::line::NO_MODEL;
 use super::preserved::Preserved;
 use super::said::{is_command, is_injected, label, lane, larger, usage};
-use super::tree::{self, Ended, Tip, Tree};
+use crate::journal::branches::{Branches, Named};
+use crate::journal::tree::{self, Ended, Tip, Tree, key};
 use crate::json::fields::{Fields, push_field, quoted};
 use crate::read::input::{Input, Line};
 use crate::read::neutral::{Item, Sink, Wanted, Warning, kept_event};
@@ -96,6 +96,20 @@ struct Reading<'a> {
     /// Of a fork, the last that it copied of its parent, and what the parent had cost by then.
     copied: Option<Copied>,
     cost_before: Option<Money>,
+}
+
+/// The lines that a line names.
+fn named(line: &Fields<'_>) -> Named {
+    let name = |field: &str| line.text(field).map(|name| key(&name));
+    let preserved = Preserved::of(line);
+    Named {
+        own: name("uuid"),
+        parents: ["parentUuid", "logicalParentUuid", "leafUuid"]
+            .into_iter()
+            .filter_map(name)
+            .collect(),
+        others: preserved.iter().flat_map(Preserved::names).map(key).collect(),
+    }
 }
 
 /// Why the model stopped before its answer was whole.
@@ -190,7 +204,7 @@ impl<'a> Reading<'a> {
 
     /// Lets go of the names of lines that nothing far below follows, in a long transcript.
     fn thin_out(&mut self) -> Result<()> {
-        let Branches { names, cut_short } = Branches::of(self.input, self.path)?;
+        let Branches { names, cut_short } = Branches::of(self.input, self.path, &named)?;
         if cut_short {
             let most = tree::MAX_NAMES;
             let what = format!(

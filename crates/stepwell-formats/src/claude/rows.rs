@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::ending::Ending;
-use super::tree::{Tip, key};
+use crate::journal::tree::{Tip, key};
 use crate::json::fields::Fields;
 
 /// The lines that were written.

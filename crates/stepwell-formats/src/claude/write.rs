@@ -13,12 +13,13 @@ use stepwell::{Event, Lane, Message, Recorded, Seq, SessionId, Stepwell, View};
 
 use super::content::{refill, whole_parts};
 use super::line::{
-    Calls, Envelope, Spot, boundary, ends_with, kept, marked, message, message_id,
-    spare as spare_line, summary,
+    Envelope, Spot, boundary, ends_with, kept, marked, message, message_id, spare as spare_line,
+    summary,
 };
 use super::rows::Rows;
-use super::tree::key;
 use super::{PROVIDER, SYSTEM, is_uuid};
+use crate::journal::call_names::Calls;
+use crate::journal::tree::key;
 use crate::json::fields::{Fields, quoted};
 use crate::original;
 use crate::read::mark::mark_of;
@@ -156,6 +157,7 @@ fn transcript(
         system: SYSTEM,
         names_models: true,
         names_agent: envelope.agent.is_some(),
+        names_costs: false,
         provider: Some(PROVIDER),
     };
     writing.told.name_losses(&mut writing.losses, head, form);
@@ -482,7 +484,7 @@ impl Writing<'_> {
             }
         }
         if let Event::Message(message) = &recorded.event {
-            message.calls().for_each(|call| self.calls.known(&call.id));
+            message.calls().for_each(|call| self.calls.known(&call.id, &call.name));
         }
         Ok(())
     }

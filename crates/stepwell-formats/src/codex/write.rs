@@ -116,7 +116,13 @@ fn rollout(
     })?;
     writing.flush_waiting()?;
     writing.answer_calls(None)?;
-    let form = Form { system: SYSTEM, names_models: false, names_agent: false, provider: None };
+    let form = Form {
+        system: SYSTEM,
+        names_models: false,
+        names_agent: false,
+        names_costs: false,
+        provider: None,
+    };
     writing.told.name_losses(&mut writing.losses, head, form);
     writing.to.flush().map_err(Error::Write)?;
     exported.losses.extend(writing.losses);

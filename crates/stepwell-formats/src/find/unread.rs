@@ -34,8 +34,6 @@ const SYSTEMS: &[Unread] = &[
     by_marks("opencode", &["\"info\"", "\"projectID\"", "\"ses_"]),
     by_name("opencode", "opencode.db"),
     by_marks("OpenHands", &["\"agent\"", "\"llm\"", "OpenHands"]),
-    by_marks("pi", &["{\"type\":\"session\"", "\"version\"", "\"cwd\""]),
-    by_marks("Qwen Code", &["\"parentUuid\"", "\"sessionId\"", "\"parts\""]),
 ];
 
 /// The system that a file is of, if its sessions are not read.
@@ -60,7 +58,6 @@ mod tests {
             ("a.md", "\n# aider chat started at 2026-11-15 23:01:42\n", Some("aider")),
             ("b.jsonl", "{\"sessionId\":\"x\",\"projectHash\":\"y\"}\n", Some("Gemini CLI")),
             ("opencode.db", "SQLite format 3", Some("opencode")),
-            ("c.jsonl", "{\"type\":\"session\",\"version\":3,\"cwd\":\"/w\"}\n", Some("pi")),
             ("d.json", "{}", None),
             ("e.md", "# A plan\n", None),
         ] {
@@ -83,20 +80,5 @@ mod tests {
         std::fs::write(deep.join("session-1.json"), chat).unwrap();
         let searched = search(folder.path(), None).unwrap();
         assert_eq!((searched.found.len(), searched.unread), (0, Some("Gemini CLI")));
-    }
-
-    #[test]
-    fn a_chat_of_qwen_code_is_not_taken_for_one_of_claude_code() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("3f07c09c-1ff2-4f34-a332-c6ef95dfc4f6.jsonl");
-        let line = |uuid: &str, rest: &str| {
-            format!("{{\"uuid\":\"{uuid}\",\"parentUuid\":null,\"sessionId\":\"s\",{rest}}}\n")
-        };
-        let said =
-            "\"type\":\"user\",\"message\":{\"role\":\"user\",\"parts\":[{\"text\":\"hi\"}]}";
-        let told = "\"type\":\"system\",\"subtype\":\"ui_telemetry\",\"systemPayload\":{}";
-        std::fs::write(&path, line("a", said) + &line("b", told)).unwrap();
-        let searched = search(&path, None).unwrap();
-        assert_eq!((searched.found.len(), searched.unread), (0, Some("Qwen Code")));
     }
 }

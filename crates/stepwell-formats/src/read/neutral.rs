@@ -187,8 +187,14 @@ pub(crate) fn line_of(recorded: &Recorded, digits: usize) -> serde_json::Result<
 }
 
 fn kept_inside(line: &str) -> Option<&str> {
-    let line = Fields::parse(line).ok().filter(|it| it.text("type").as_deref() == Some(KEPT))?;
-    line.object("payload").and_then(|it| it.raw("event")).or(line.raw("event"))
+    let line = Fields::parse(line).ok()?;
+    let is_kept = |field: &str| line.text(field).as_deref() == Some(KEPT);
+    ["type", "subtype", "customType"].into_iter().find(|field| is_kept(field))?;
+    let within = ["payload", "systemPayload", "data"].into_iter();
+    within
+        .filter_map(|field| line.object(field))
+        .find_map(|it| it.raw("event"))
+        .or(line.raw("event"))
 }
 
 /// The type of lines on which a writer keeps what the form has no word for.

@@ -89,7 +89,7 @@ pub fn convert(input: &Path, out: &Path, how: Conversion) -> Result<Converted> {
             true => Err(Error::Twice { path: path.clone() }),
             false => {
                 let destination =
-                    Destination { path: &path, existing: how.existing, wishes: how.wishes };
+                    Destination { wishes: how.wishes, ..Destination::new(&path, how.existing) };
                 write_one(&destination, writer, &well, &id)
             }
         };

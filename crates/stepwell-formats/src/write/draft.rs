@@ -29,13 +29,15 @@ pub struct Destination<'a> {
     pub existing: Existing,
     /// What whoever writes it wishes.
     pub wishes: Wishes,
+    /// The folder in which the session goes on, if that is not the one that it worked in.
+    pub workspace: Option<&'a Path>,
 }
 
 impl<'a> Destination<'a> {
     /// A path, without wishes.
     #[must_use]
     pub fn new(path: &'a Path, existing: Existing) -> Self {
-        Self { path, existing, wishes: Wishes::default() }
+        Self { path, existing, wishes: Wishes::default(), workspace: None }
     }
 }
 
@@ -49,7 +51,7 @@ pub fn write_to(
     well: &Stepwell,
     id: &SessionId,
 ) -> Result<Exported> {
-    let Destination { path, existing, wishes } = *destination;
+    let Destination { path, existing, wishes, workspace } = *destination;
     well.refuse_altered(id)?;
     check(path, writer, existing)?;
     let fault = |error| Error::Unwritable { path: path.to_owned(), error };
@@ -66,6 +68,9 @@ pub fn write_to(
     };
     let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let mut outlet = Outlet::place(file, draft.folder(), name).wishing(wishes);
+    if let Some(workspace) = workspace {
+        outlet = outlet.in_workspace(workspace);
+    }
     let exported = writer.write(well, id, &mut outlet).map_err(|error| match error {
         Error::Write(error) => fault(error),
         error => error,

@@ -84,6 +84,8 @@ pub(crate) struct Form {
     pub(crate) names_models: bool,
     /// Is the agent named somewhere?
     pub(crate) names_agent: bool,
+    /// Do lines say what an answer cost?
+    pub(crate) names_costs: bool,
     /// Whose models it is that its sessions are read with; absent, it is the one that a session
     /// from there began with, and nobody's in others.
     pub(crate) provider: Option<&'static str>,
@@ -149,7 +151,7 @@ impl Transcript {
                 None => "",
             },
             steps: if known { head.steps } else { self.done },
-            cost: false,
+            cost: form.names_costs,
             updated: known || self.ended.is_some_and(|ended| apart(ended) < A_MINUTE),
             began: self.began.filter(|_| !ours),
         };

@@ -376,6 +376,8 @@ pub struct Outlet<'a> {
     folder: Option<PathBuf>,
     /// What the file or the folder will be called, without an ending.
     name: Option<String>,
+    /// The folder in which the session goes on, if somebody said so.
+    workspace: Option<PathBuf>,
     wishes: Wishes,
 }
 
@@ -427,13 +429,17 @@ impl std::fmt::Debug for Outlet<'_> {
 impl<'a> Outlet<'a> {
     /// A stream, beside which nothing can be put.
     pub fn stream(to: &'a mut dyn Write) -> Self {
-        Self { main: Main::Stream(to), folder: None, name: None, wishes: Wishes::default() }
+        Self::new(Main::Stream(to), None, None)
     }
 
     /// A place on disk: a file, if the session is one, and a folder for the rest.
     pub(crate) fn place(file: Option<File>, folder: PathBuf, name: Option<String>) -> Self {
         let main = file.map_or(Main::None, |file| Main::File(BufWriter::new(file)));
-        Self { main, folder: Some(folder), name, wishes: Wishes::default() }
+        Self::new(main, Some(folder), name)
+    }
+
+    fn new(main: Main<'a>, folder: Option<PathBuf>, name: Option<String>) -> Self {
+        Self { main, folder, name, workspace: None, wishes: Wishes::default() }
     }
 
     /// Makes sure that the one file is on the disk.
@@ -475,6 +481,19 @@ impl<'a> Outlet<'a> {
     #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
+    }
+
+    /// The folder in which the session goes on, if that is not the one that it worked in.
+    #[must_use]
+    pub fn workspace(&self) -> Option<&Path> {
+        self.workspace.as_deref()
+    }
+
+    /// The same outlet for a session that goes on in a folder.
+    #[must_use]
+    pub fn in_workspace(mut self, workspace: &Path) -> Self {
+        self.workspace = Some(workspace.to_owned());
+        self
     }
 
     /// What the user wishes.

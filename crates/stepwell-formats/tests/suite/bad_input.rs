@@ -54,6 +54,13 @@ fn saying(format: &str, text: &str) -> String {
         "claude" => format!(
             r#"{{"parentUuid":null,"isSidechain":false,"cwd":"/w","sessionId":"s","type":"user","uuid":"u1","timestamp":"2026-05-04T06:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#
         ),
+        "pi" => format!(
+            r#"{{"type":"session","version":3,"id":"s1","timestamp":"2026-05-04T06:00:00.000Z","cwd":"/w"}}
+{{"type":"message","id":"e1","parentId":null,"timestamp":"2026-05-04T06:00:01.000Z","message":{{"role":"user","content":"{text}"}}}}"#
+        ),
+        "qwen" => format!(
+            r#"{{"uuid":"u1","parentUuid":null,"sessionId":"s","cwd":"/w","type":"user","timestamp":"2026-05-04T06:00:00.000Z","message":{{"role":"user","parts":[{{"text":"{text}"}}]}}}}"#
+        ),
         "codex" => format!(
             r#"{{"timestamp":"2026-05-04T06:00:00.000Z","type":"session_meta","payload":{{"id":"0196a3f0-4b1d-7a52-8c3e-6d0f9e2b7a11","timestamp":"2026-05-04T06:00:00.000Z","cwd":"/w","cli_version":"1"}}}}
 {{"timestamp":"2026-05-04T06:00:01.000Z","type":"response_item","payload":{{"type":"message","role":"user","content":[{{"type":"input_text","text":"{text}"}}]}}}}"#
@@ -73,7 +80,7 @@ fn saying(format: &str, text: &str) -> String {
 
 #[test]
 fn half_of_a_character_costs_that_half_and_is_told_of() {
-    for format in ["claude", "codex", "goose", "architect", "m31a"] {
+    for format in ["claude", "codex", "goose", "architect", "m31a", "qwen", "pi"] {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("session.jsonl");
         std::fs::write(&path, saying(format, r"cut \ud83d IMPORTANT \ud83d\ude00") + "\n").unwrap();
@@ -108,7 +115,7 @@ fn broken(format: &str) -> Vec<u8> {
 
 #[test]
 fn a_byte_that_is_no_text_on_the_first_line_hides_no_session() {
-    for format in ["claude", "codex", "goose", "architect", "m31a"] {
+    for format in ["claude", "codex", "goose", "architect", "m31a", "qwen", "pi"] {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("session.jsonl"), broken(format)).unwrap();
         let found = crate::mirror::found(folder.path());

@@ -19,11 +19,13 @@ const CAKE: &str = "7be2d940-15c3-4f6a-a1d8-90c4e3b7f512";
 const OTHER: &str = "0196a3f0-0000-7a52-8c3e-000000000009";
 
 /// The agents that sessions are handed over to, and what they call a session's file or folder.
-fn agents() -> [(Format, String); 3] {
+fn agents() -> [(Format, String); 5] {
     [
         ("claude".parse().unwrap(), format!("{OTHER}.jsonl")),
         ("codex".parse().unwrap(), format!("rollout-2026-05-04T07-15-00-{OTHER}.jsonl")),
         ("strands".parse().unwrap(), format!("session_{OTHER}")),
+        ("qwen".parse().unwrap(), format!("{OTHER}.jsonl")),
+        ("pi".parse().unwrap(), format!("2026-05-07T05-00-00-000Z_{OTHER}.jsonl")),
     ]
 }
 
@@ -54,6 +56,20 @@ fn answer(format: Format, path: &Path, n: u32) {
                 r#"{{"parentUuid":"{parent}","isSidechain":false,"cwd":"/w","sessionId":"{OTHER}","type":"assistant","message":{{"id":"msg_{n}","role":"assistant","model":"m","content":[{{"type":"text","text":"answer {n}"}}],"usage":{usage}}},"uuid":"new-{n}","timestamp":"{at}"}}"#
             )
         }
+        "qwen" => {
+            let parent = last_uuid(path);
+            let usage = r#"{"promptTokenCount":7,"candidatesTokenCount":3,"totalTokenCount":10}"#;
+            format!(
+                r#"{{"uuid":"new-{n}","parentUuid":"{parent}","sessionId":"{OTHER}","cwd":"/w","type":"assistant","model":"m","message":{{"role":"model","parts":[{{"text":"answer {n}"}}]}},"usageMetadata":{usage},"timestamp":"{at}"}}"#
+            )
+        }
+        "pi" => {
+            let parent = last_uuid(path);
+            let usage = r#"{"input":7,"output":3,"cacheRead":0,"cacheWrite":0}"#;
+            format!(
+                r#"{{"type":"message","id":"new-{n}","parentId":"{parent}","timestamp":"{at}","message":{{"role":"assistant","content":[{{"type":"text","text":"answer {n}"}}],"provider":"p","model":"m","usage":{usage},"stopReason":"stop"}}}}"#
+            )
+        }
         "codex" => {
             let usage =
                 |n: u32| format!(r#"{{"input_tokens":{},"output_tokens":{}}}"#, 7 * n, 3 * n);
@@ -81,7 +97,11 @@ fn answer(format: Format, path: &Path, n: u32) {
 fn last_uuid(path: &Path) -> String {
     let text = std::fs::read_to_string(path).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    lines.filter_map(|line| Some(line["uuid"].as_str()?.to_owned())).next_back().unwrap()
+    let name = |line: Value| {
+        let name = line["uuid"].as_str().or_else(|| line["id"].as_str());
+        name.map(str::to_owned)
+    };
+    lines.filter_map(name).next_back().unwrap()
 }
 
 /// The one of them that bears the name under which it was written.

@@ -341,7 +341,18 @@ const FACTS: &[Fact] = &[
 
 #[test]
 fn every_fact_comes_back_or_is_named_as_a_loss() {
-    let formats = ["json", "jsonl", "claude", "codex", "architect", "m31a", "gaia", "strands-sdk"];
+    let formats = [
+        "json",
+        "jsonl",
+        "claude",
+        "codex",
+        "architect",
+        "m31a",
+        "gaia",
+        "strands-sdk",
+        "qwen",
+        "pi",
+    ];
     let cases = formats.map(|format| (format, false)).into_iter().chain([("strands-cli", true)]);
     let mut silent = Vec::new();
     for (name, flow) in cases {

@@ -122,6 +122,8 @@ proptest! {
             ("claude", format!("{ID}.jsonl")),
             ("codex", format!("rollout-2026-05-04T07-15-00-{OVEN}.jsonl")),
             ("strands-sdk", "session_x".to_owned()),
+            ("qwen", format!("{ID}.jsonl")),
+            ("pi", format!("2026-05-07T05-00-00-000Z_{ID}.jsonl")),
         ] {
             let format: Format = format.parse().unwrap();
             let (here, there) = (Stepwell::in_memory(), Stepwell::in_memory());

@@ -11,7 +11,7 @@ pub(crate) fn fixtures(format: Format) -> Option<PathBuf> {
     let folder = match format.as_str() {
         "claude-code" => "claude",
         name @ ("codex" | "goose" | "architect" | "gaia" | "m31a" | "strands-cli"
-        | "strands-sdk" | "langgraph" | "openai" | "adk") => name,
+        | "strands-sdk" | "qwen" | "pi" | "langgraph" | "openai" | "adk") => name,
         _ => return None,
     };
     Some(all().join(folder))

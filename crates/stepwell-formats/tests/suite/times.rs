@@ -58,6 +58,8 @@ fn all_moments_of_an_exported_file_have_one_form() {
             format!("rollout-2026-02-23T14-30-22-{uuid}.jsonl"),
             "9999-99-99T99:99:99.999Z",
         ),
+        ("qwen", workflow(), format!("{uuid}.jsonl"), "9999-99-99T99:99:99.999Z"),
+        ("pi", workflow(), format!("{uuid}.jsonl"), "9999-99-99T99:99:99.999Z"),
         ("strands-sdk", workflow(), format!("session_{ID}"), "9999-99-99T99:99:99.999999+99:99"),
         ("m31a", workflow(), ".m31a".to_owned(), "9999-99-99T99:99:99.999999Z"),
         ("gaia", lifecycle(), format!("{ID}.json"), "9999-99-99T99:99:99.999999+99:99"),

@@ -22,7 +22,13 @@ fn a_call_that_only_reads_and_waits_behind_a_question_was_not_run() {
     session.append(both.calling("c2", "read_file", r#"{"path":"a"}"#)).unwrap();
     session.append(Gate::new("c1", "sell?")).unwrap();
     drop(session);
-    for (name, file) in [("codex", "a.jsonl"), ("claude", "a.jsonl"), ("strands", "session_a")] {
+    for (name, file) in [
+        ("codex", "a.jsonl"),
+        ("claude", "a.jsonl"),
+        ("strands", "session_a"),
+        ("qwen", "a.jsonl"),
+        ("pi", "a.jsonl"),
+    ] {
         let format: Format = name.parse().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(file);

@@ -19,6 +19,7 @@ use crate::servers::ServerQuery;
 
 /// Something that a user wants done or shown.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "one of them is made for each line that is typed")]
 pub enum Command {
     /// About one session: its id, a part of it, its label, or `@last`.
     Session(String, SessionCommand),

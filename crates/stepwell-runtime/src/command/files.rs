@@ -24,8 +24,8 @@ pub(super) fn diff(
     inspect::patches(well, id, at(from, Seq::ZERO)?, at(to, Seq::MAX)?)
 }
 
-pub(super) fn list(well: &Stepwell, id: &SessionId, path: Option<String>) -> Result<FilesReply> {
-    let path = path.as_deref().map(|path| path.trim_start_matches("./"));
+pub(super) fn list(well: &Stepwell, id: &SessionId, path: Option<&str>) -> Result<FilesReply> {
+    let path = path.map(|path| path.trim_start_matches("./"));
     let versions = inspect::versions(well, id, path)?;
     match path.filter(|_| versions.is_empty()) {
         Some(path) => Err(inspect::not_changed(id, path)),
@@ -60,7 +60,7 @@ impl Runtime {
         let head = well.info(id)?.head;
         let estimate = Estimates::new(self.workspace()).of(&head, &head.spent);
         let wishes = Wishes { estimate, length, ..Wishes::default() };
-        let place = Destination { path: &path, existing, wishes };
+        let place = Destination { wishes, ..Destination::new(&path, existing) };
         let written =
             write_to(&place, writer, well, id).map_err(|error| Error::Workspace(error.into()))?;
         for (id, _) in &written.damaged {

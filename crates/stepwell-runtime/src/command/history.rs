@@ -58,7 +58,7 @@ impl Runtime {
         &self,
         well: &Stepwell,
         id: &SessionId,
-        command: MoveCommand,
+        command: &MoveCommand,
     ) -> Result<MoveReply> {
         let way = if command.to == RewindTo::Undo { Direction::Forth } else { Direction::Back };
         if command.dry_run {
@@ -66,13 +66,13 @@ impl Runtime {
             if info.head.rewinding.is_some() {
                 return self.cut_off(well, info, way);
             }
-            let asked = rewind_asked(well, id, &command)?;
+            let asked = rewind_asked(well, id, command)?;
             let outcome = MoveOutcome::Previewed(self.preview_rewind(id, &asked)?);
             return Ok(MoveReply { id: id.clone(), asked, way, info, outcome });
         }
         let mut session = well.lock(id)?;
         finish_rewind(&mut session, Foreign::Refused, self)?;
-        let asked = rewind_asked(well, id, &command)?;
+        let asked = rewind_asked(well, id, command)?;
         let info = session.info()?;
         let outcome = MoveOutcome::Tried(self.rewind_held(&mut session, &asked)?);
         Ok(MoveReply { id: id.clone(), asked, way, info, outcome })

@@ -150,7 +150,7 @@ impl Runtime {
         let access = if mode == Mode::Write { Access::Write } else { Access::Read };
         let kept = self.workspace().place.has_store();
         let kept = kept.then(|| self.workspace().open_existing(access)).transpose()?;
-        let known = kept.as_ref().map(|well| KnownFiles::of(well)).transpose();
+        let known = kept.as_ref().map(KnownFiles::of).transpose();
         let known = known.map_err(|error| Error::Workspace(error.into()))?.unwrap_or_default();
         let (searched, problems) = (Vec::new(), Vec::new());
         let (places, summary) = (Vec::new(), ImportSummary::default());
@@ -189,7 +189,7 @@ impl Runtime {
             (None, Mode::Write) => Some(self.workspace().open_or_create()?),
             (kept, _) => kept,
         };
-        let nowhere = kept.as_ref().map_or_else(Stepwell::in_memory, |well| well.clone());
+        let nowhere = kept.as_ref().map_or_else(Stepwell::in_memory, Clone::clone);
         let paths: Vec<PathBuf> = sources.found.iter().map(|found| found.path.clone()).collect();
         let watcher = listener.begins(&paths);
         let mut dry_run = DryRun::new(&nowhere, &sources.known);

@@ -98,7 +98,7 @@ impl Runtime {
                 Reply::CheckpointMade(self.checkpoint(&acting, id, name, metadata)?)
             }
             Do::Rewind(command) => {
-                Reply::Rewind(Box::new(self.move_session(&acting, id, command)?))
+                Reply::Rewind(Box::new(self.move_session(&acting, id, &command)?))
             }
             Do::FinishRewind => Reply::RewindFinished {
                 id: id.clone(),
@@ -119,7 +119,7 @@ impl Runtime {
                 how,
             )?)),
             Do::Diff { from, to } => Reply::Diff(files::diff(well, id, from, to)?),
-            Do::Files(path) => Reply::Files(files::list(well, id, path)?),
+            Do::Files(path) => Reply::Files(files::list(well, id, path.as_deref())?),
             Do::Context => Reply::Context(Box::new(self.context_of(well, id)?)),
             Do::State => Reply::State(Box::new(work::state(well, id)?)),
             Do::Goal(goal) => {

@@ -24,6 +24,7 @@ use super::page::SessionPage;
 /// What a command found or did, for front ends to word.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each is named as the command that it answers")]
+#[expect(clippy::large_enum_variant, reason = "one of them is made for each command")]
 pub enum Reply {
     Details(Box<SessionPage>),
     Label(Label),

@@ -119,7 +119,7 @@ fn of_session(verb: Verb, typed: &str) -> Result<Option<SessionCommand>, Misread
             let is_it = |format: &Format| format.successor().is_some_and(|it| it.agent == typed);
             let agent = typed.parse().ok().filter(|it: &Format| it.successor().is_some());
             let agent = agent.or_else(|| Format::all().find(is_it));
-            let question = "with whom? /with claude, codex or strands";
+            let question = "with whom? /with claude, codex, qwen, pi or strands";
             let agent = agent.ok_or(Misread::Asks(question))?;
             Do::HandOver { agent, how: HandOver::Write }
         }

@@ -211,7 +211,7 @@ pub const SLASH_COMMANDS: &[SlashCommand] = &[
     command(
         Verb::With,
         Sessions,
-        ["with", "claude|codex|strands", "Hands the session over to another agent"],
+        ["with", "claude|codex|qwen|pi|strands", "Hands the session over to another agent"],
         &["handoff"],
     ),
     command(

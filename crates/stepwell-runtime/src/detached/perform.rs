@@ -101,7 +101,7 @@ impl Runtime {
 
     fn rewound(&self, request: DetachedRewind) -> Result<Performed> {
         let DetachedRewind { session, command } = request;
-        let moved = self.move_session(&self.acting_well(&self.writing()?), &session, command)?;
+        let moved = self.move_session(&self.acting_well(&self.writing()?), &session, &command)?;
         let answer = |preview, done| rewind_answer(&session, &moved.asked, preview, done);
         match &moved.outcome {
             MoveOutcome::Previewed(preview) => done(&answer(preview, None)),

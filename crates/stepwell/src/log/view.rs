@@ -175,7 +175,9 @@ fn compact(shown: &mut Vec<Item>, seq: Seq, compacted: Compacted) {
         let pinned = item.made == MessageOrigin::Recorded && pinned.contains(&item.seq);
         (from..=to).contains(&item.place) && !pinned
     };
-    let first = shown.iter().position(covered);
+    // The summary of what stays whole comes before it.
+    let in_range = |item: &Item| (from..=to).contains(&item.place);
+    let first = shown.iter().position(covered).or_else(|| shown.iter().position(in_range));
     shown.retain(|item| !covered(item));
     if let (Some(first), Some(summary)) = (first, summary) {
         let message = Message::user(summary).in_lane(lane);
@@ -448,6 +450,12 @@ mod tests {
             user("5"),
         ];
         assert_eq!(shown(events), ["User: sum", "User: 2", "User: 4", "User: 5"]);
+    }
+
+    #[test]
+    fn a_compaction_that_keeps_everything_shows_its_summary_before_it() {
+        let events = vec![user("1"), user("2"), compacted(1, 2, "sum", &[1, 2]), user("3")];
+        assert_eq!(shown(events), ["User: sum", "User: 1", "User: 2", "User: 3"]);
     }
 
     #[test]

@@ -225,6 +225,7 @@ struct Opened<'a> {
     content: Result<Content<'a>, String>,
 }
 
+#[expect(clippy::large_enum_variant, reason = "nearly every row is an event in full")]
 enum Content<'a> {
     Event(Recorded),
     /// The row of an event with texts in blobs.

@@ -1,11 +1,11 @@
-//! Where a long transcript branches: the lines that something follows, preserves or ends with
-//! which is not near them. Found by reading it once more, so that only their names are kept in memory.
+//! Where a long transcript branches: the lines that something names, for one as the line that it
+//! follows, and which are not near that. Found by reading it once more, so that only their names are
+//! kept in memory.
 
 use std::collections::VecDeque;
 use std::path::Path;
 
-use super::preserved::Preserved;
-use super::tree::{MAX_NAMES, Names, key};
+use super::tree::{MAX_NAMES, Names};
 use crate::Result;
 use crate::json::fields::Fields;
 use crate::read::input::Input;
@@ -13,38 +13,47 @@ use crate::read::input::Input;
 /// How far above a line is near. A [`Tree`](super::tree::Tree) knows more lines than that.
 const NEAR: usize = 64;
 
+/// What a line is called, and the lines that it names, by the keys of their names.
+#[derive(Debug, Default)]
+pub(crate) struct Named {
+    pub(crate) own: Option<u64>,
+    /// Those that it follows.
+    pub(crate) parents: Vec<u64>,
+    /// Others that must be known wherever they are.
+    pub(crate) others: Vec<u64>,
+}
+
 /// The names that are followed from afar, as a tree keeps them.
 #[derive(Debug, Default)]
-pub(super) struct Branches {
-    pub(super) names: Names,
+pub(crate) struct Branches {
+    pub(crate) names: Names,
     /// Were there more than can be kept?
-    pub(super) cut_short: bool,
+    pub(crate) cut_short: bool,
 }
 
 impl Branches {
-    /// Those of the transcript at a path.
-    pub(super) fn of(input: &Input, path: &Path) -> Result<Self> {
+    /// Those of the transcript at a path, whose lines name lines so.
+    pub(crate) fn of(
+        input: &Input,
+        path: &Path,
+        named: &dyn Fn(&Fields<'_>) -> Named,
+    ) -> Result<Self> {
         let mut branches = Self::default();
         let mut near: VecDeque<u64> = VecDeque::with_capacity(NEAR);
         let mut lines = input.glance(path)?;
         while let Some(line) = lines.next_line()? {
             let text = line.bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
             let Some(fields) = text.and_then(|text| Fields::parse(text).ok()) else { continue };
-            for parent in ["parentUuid", "logicalParentUuid", "leafUuid"] {
-                let parent = fields.text(parent).map(|name| key(&name));
-                if let Some(parent) = parent.filter(|parent| !near.contains(parent)) {
-                    branches.add(parent);
-                }
+            let Named { own, parents, others } = named(&fields);
+            for parent in parents.into_iter().filter(|parent| !near.contains(parent)) {
+                branches.add(parent);
             }
-            let preserved = Preserved::of(&fields);
-            for name in preserved.iter().flat_map(Preserved::names) {
-                branches.add(key(name));
-            }
-            if let Some(name) = fields.text("uuid") {
+            others.into_iter().for_each(|name| branches.add(name));
+            if let Some(own) = own {
                 if near.len() == NEAR {
                     near.pop_front();
                 }
-                near.push_back(key(&name));
+                near.push_back(own);
             }
         }
         Ok(branches)
@@ -66,7 +75,7 @@ mod tests {
     use stepwell::Seq;
 
     use super::*;
-    use crate::claude::tree::{Step, Tree};
+    use crate::journal::tree::{Step, Tree, key};
 
     /// Which line each line follows: mostly the one before it, or one near, or any.
     fn parents() -> impl Strategy<Value = Vec<usize>> {
@@ -112,7 +121,12 @@ mod tests {
             let file = tempfile::NamedTempFile::new().unwrap();
             std::fs::write(file.path(), text).unwrap();
             let input = Input::at(file.path()).unwrap();
-            let branches = Branches::of(&input, input.root()).unwrap();
+            let named = |line: &Fields<'_>| Named {
+                own: line.text("uuid").map(|name| key(&name)),
+                parents: line.text("parentUuid").map(|name| key(&name)).into_iter().collect(),
+                others: Vec::new(),
+            };
+            let branches = Branches::of(&input, input.root(), &named).unwrap();
             prop_assert!(!branches.cut_short && branches.names.len() < 400);
             let begun = || {
                 let mut tree = Tree::default();

@@ -7,7 +7,7 @@ use stepwell::Seq;
 
 /// Where the conversation ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Tip {
+pub(crate) enum Tip {
     /// Before its first line.
     Beginning,
     /// With this line.
@@ -19,19 +19,19 @@ const NEAR: usize = 1024;
 
 /// How many names are kept at the most, so that memory does not grow with the transcript.
 /// With all that belongs to them they take some 35 MB.
-pub(super) const MAX_NAMES: usize = 400_000;
+pub(crate) const MAX_NAMES: usize = 400_000;
 
 /// Names of lines, as hashes.
-pub(super) type Names = HashSet<u64, AsItIs>;
+pub(crate) type Names = HashSet<u64, AsItIs>;
 
 /// Hashes what is as good as a hash.
-pub(super) type AsItIs = BuildHasherDefault<Spread>;
+pub(crate) type AsItIs = BuildHasherDefault<Spread>;
 
 /// The lines that were told, by name. Names are kept as hashes, and those of a long
 /// transcript only where something far below follows them: almost every line is followed by
 /// the next one alone.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     nodes: HashMap<u64, Node, AsItIs>,
     /// The names of the last lines, oldest first.
     near: VecDeque<(u64, u32)>,
@@ -77,7 +77,7 @@ const FRONT: u32 = 0;
 
 /// How the conversation ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// It has not begun.
     #[default]
     Empty,
@@ -89,7 +89,7 @@ pub(super) enum Ended {
 
 /// How a line stands to what was told before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// It goes on from there.
     On,
     /// It goes on from an earlier place, and leaves what came since.
@@ -116,7 +116,7 @@ impl Default for Tree {
 impl Tree {
     /// Where a line goes that follows `parent`. Several results of one turn follow different
     /// lines of it, and none of them leaves the others.
-    pub(super) fn follow(&mut self, parent: Option<&str>) -> Step {
+    pub(crate) fn follow(&mut self, parent: Option<&str>) -> Step {
         if self.current.is_none() {
             return Step::On;
         }
@@ -132,7 +132,7 @@ impl Tree {
 
     /// Where the conversation goes on if it ends with a line that is known by its key, and how it
     /// stands there.
-    pub(super) fn end_with(&mut self, tip: Tip) -> (Step, Ended) {
+    pub(crate) fn end_with(&mut self, tip: Tip) -> (Step, Ended) {
         let turn = match tip {
             Tip::Beginning => Some(FRONT),
             Tip::Line(line) => self.nodes.get(&line).map(|node| node.turn),
@@ -145,7 +145,7 @@ impl Tree {
     }
 
     /// How the conversation stands.
-    pub(super) fn ended(&self) -> Ended {
+    pub(crate) fn ended(&self) -> Ended {
         let turn = self.current.and_then(|turn| self.turns.get(&turn));
         turn.map_or(Ended::Empty, |turn| turn.ended)
     }
@@ -161,7 +161,7 @@ impl Tree {
 
     /// Is a line in the turn of another one, or in one that follows it? Lines are known by their
     /// keys; `None`, if the second one is not known.
-    pub(super) fn follows(&self, line: u64, other: u64) -> Option<bool> {
+    pub(crate) fn follows(&self, line: u64, other: u64) -> Option<bool> {
         let goal = self.nodes.get(&other)?.turn;
         let mut turn = self.nodes.get(&line).map(|node| node.turn);
         // A turn never follows a later one. Of one that was forgotten nothing is known to be left.
@@ -175,14 +175,14 @@ impl Tree {
     }
 
     /// How the conversation stands after the present turn.
-    pub(super) fn stands(&mut self, ended: Ended) {
+    pub(crate) fn stands(&mut self, ended: Ended) {
         if let Some(turn) = self.current.and_then(|turn| self.turns.get_mut(&turn)) {
             turn.ended = ended;
         }
     }
 
     /// A new turn begins.
-    pub(super) fn turn(&mut self) {
+    pub(crate) fn turn(&mut self) {
         let turn = self.begun;
         self.begun = self.begun.saturating_add(1);
         let parent = self.current;
@@ -194,19 +194,19 @@ impl Tree {
 
     /// What comes before the present turn is gone for good: a line that follows any of it
     /// follows what is left of it.
-    pub(super) fn seal(&mut self) {
+    pub(crate) fn seal(&mut self) {
         self.floor = self.current.unwrap_or_default();
     }
 
     /// Where the message of a line was told. Of a line that is no part of the conversation, it
     /// is a place where no message is.
-    pub(super) fn place(&self, name: &str) -> Option<Seq> {
+    pub(crate) fn place(&self, name: &str) -> Option<Seq> {
         self.nodes.get(&key(name)).map(|node| node.place)
     }
 
     /// A line of the present turn was told, or several that make one message; what is kept
     /// beside it is at `place`, right behind it.
-    pub(super) fn told<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, place: Seq) {
+    pub(crate) fn told<'a>(&mut self, names: impl IntoIterator<Item = &'a str>, place: Seq) {
         if self.current.is_none_or(|turn| turn == FRONT) {
             self.turn();
         }
@@ -221,19 +221,19 @@ impl Tree {
     }
 
     /// A line that is no part of the conversation stands for the one that it follows.
-    pub(super) fn alias(&mut self, name: &str, parent: Option<&str>) {
+    pub(crate) fn alias(&mut self, name: &str, parent: Option<&str>) {
         let known = parent.and_then(|parent| self.nodes.get(&key(parent)));
         let turn = known.map(|node| node.turn).or(self.current).unwrap_or(FRONT);
         self.name(name, turn, self.last);
     }
 
     /// Are there more names than should be kept?
-    pub(super) fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.kept.is_none() && self.nodes.len() >= MAX_NAMES
     }
 
     /// Keeps only these names from now on, and those of the last lines.
-    pub(super) fn keep(&mut self, kept: Names) {
+    pub(crate) fn keep(&mut self, kept: Names) {
         let near: Names = self.near.iter().map(|(key, _)| *key).collect();
         let known = std::mem::take(&mut self.nodes);
         for (key, node) in known {
@@ -298,7 +298,7 @@ impl Tree {
 /// A hash of one number: it is spread over all bits, since a table looks at the first and at
 /// the last of them.
 #[derive(Debug, Default)]
-pub(super) struct Spread(u64);
+pub(crate) struct Spread(u64);
 
 impl Hasher for Spread {
     fn finish(&self) -> u64 {
@@ -320,7 +320,7 @@ impl Hasher for Spread {
 }
 
 /// What is kept of a line's name.
-pub(super) fn key(name: &str) -> u64 {
+pub(crate) fn key(name: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
     hasher.finish()
