@@ -95,6 +95,7 @@ impl Workspace {
         if let Some(damage) = info.damage {
             return Err(damage.into_error(id).into());
         }
+        well.refuse_altered(id)?;
         if let Some(held) = info.held {
             return Err(StoreError::Held {
                 session: id.clone(),

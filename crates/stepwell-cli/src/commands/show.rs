@@ -88,6 +88,7 @@ struct SessionPage {
 pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
     let (well, id) = app.session(&args.session, Access::Read)?;
     if args.view {
+        well.refuse_altered(&id)?;
         return view::print(&well, &id, app);
     }
     let depth = if args.tree { Depth::Family } else { Depth::Alone };
