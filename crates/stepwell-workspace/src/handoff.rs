@@ -73,6 +73,7 @@ pub fn hand_over(
     how: HandOver,
 ) -> Result<Handed> {
     let info = well.info(id)?;
+    well.refuse_altered(id)?;
     if let Some(damage) = info.damage {
         return Err(damage.into_error(id).into());
     }

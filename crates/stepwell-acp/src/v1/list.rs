@@ -60,7 +60,7 @@ pub(super) fn list(runtime: &Runtime, here: Option<&Path>, cursor: Option<&str>)
     let mut found = others(runtime, here, after.as_ref());
     let redactor = runtime.workspace().redactor().with_own_count();
     for NamedWell { well, .. } in &wells {
-        for info in page_of(&well, after.as_ref())? {
+        for info in page_of(well, after.as_ref())? {
             let shown = shown(info, &runtime.workspace().place.root, &redactor);
             found.push(shown);
         }

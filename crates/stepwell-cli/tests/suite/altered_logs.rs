@@ -87,7 +87,7 @@ fn a_log_that_was_cut_is_not_resumed_and_runs_nothing_again() {
         &["attach", &id, "--plain"],
         &["export", &id],
         &["export", &id, "--output", "log.jsonl"],
-        &["handoff", &id, "--with", "codex"],
+        &["resume", &id, "--with", "codex"],
         &["fork", &id],
     ] {
         refused_as_altered(&ann.quietly(reader));

@@ -70,13 +70,13 @@ pub fn summary(report: &ImportReport) -> Option<String> {
 /// Why nothing was read.
 #[must_use]
 pub fn nothing(report: &ImportReport) -> Option<String> {
-    Some(match report.stopped? {
+    let why = match report.stopped? {
         ImportStopped::NothingFound => {
             "no sessions of other agents were found; stepwell formats says where was looked"
         }
         ImportStopped::Declined => "nothing was done",
-    })
-    .map(str::to_owned)
+    };
+    Some(why.to_owned())
 }
 
 /// How many files lie in an agent's folder.
