@@ -36,10 +36,13 @@ pub struct Program {
     /// A runtime in a workspace.
     pub runtime: Arc<dyn Fn(Workspace) -> Runtime + Send + Sync>,
     /// Starts runs that go on in the background of a workspace.
-    pub launcher: Arc<dyn Fn(&Workspace) -> std::io::Result<Launcher> + Send + Sync>,
+    pub launcher: MakeLauncher,
     /// The user's own editor.
     pub editor: Vec<String>,
 }
+
+/// Makes what starts runs in the background of a workspace.
+pub type MakeLauncher = Arc<dyn Fn(&Workspace) -> std::io::Result<Launcher> + Send + Sync>;
 
 /// Something that only reads.
 type Job = Box<dyn FnOnce(&mut Reader) + Send>;

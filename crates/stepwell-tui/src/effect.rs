@@ -344,6 +344,7 @@ pub struct RunSettings {
 
 /// Something that the terminal wants done. Its answer comes as an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a key has a handful of them")]
 pub enum Effect {
     /// Begin a session.
     Start {

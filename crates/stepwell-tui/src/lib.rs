@@ -41,7 +41,7 @@ mod transcript;
 mod update;
 mod wrap;
 
-pub use backstage::{Program, RuntimeBackstage, shown_folder};
+pub use backstage::{MakeLauncher, Program, RuntimeBackstage, shown_folder};
 pub use choice::Choice;
 pub use clean::Clean;
 pub use completion::{Completion, CompletionKind, Offer};

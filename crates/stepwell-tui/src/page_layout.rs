@@ -64,7 +64,8 @@ impl State {
         let Some(Page::Text(page)) = &self.page else { return };
         let Some((session, gate)) = &page.about else { return };
         if page.top >= page.last_top(rows)
-            && let Some(asked) = self.questions.iter_mut().find(|asked| asked.is(session, gate))
+            && let Some(asked) =
+                self.gates.questions.iter_mut().find(|asked| asked.is(session, gate))
         {
             asked.read = true;
         }

@@ -271,7 +271,7 @@ impl State {
 
     /// How to come back. What is typed for that stays on one line, also on a narrow screen.
     fn way_back(&self) -> Option<String> {
-        let id = self.phase.card().as_ref()?.id;
+        let id = &self.phase.card()?.id;
         let (says, command, ends) = match (self.is_detached(), self.is_watching()) {
             (true, _) => ("It goes on in the background;", "attach", "shows it"),
             (_, true) => ("It goes on;", "attach", "comes back to it"),

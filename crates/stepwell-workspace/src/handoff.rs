@@ -73,10 +73,10 @@ pub fn hand_over(
     how: HandOver,
 ) -> Result<Handed> {
     let info = well.info(id)?;
-    well.refuse_altered(id)?;
     if let Some(damage) = info.damage {
         return Err(damage.into_error(id).into());
     }
+    well.refuse_altered(id)?;
     if let Some(held) = info.held {
         return Err(StoreError::Held {
             session: id.clone(),

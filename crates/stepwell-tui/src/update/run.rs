@@ -337,14 +337,14 @@ impl State {
         if let Some(failed) = failed {
             self.transcript.push(Block::Trouble(failed.clone()));
         }
-        let is_idle = !self.is_busy();
+        let (is_idle, is_working) = (!self.is_busy(), self.is_working());
         match self.phase.open_mut() {
             Some(open) if !open.card.is_flow => {
                 open.keeps_words = is_idle;
                 vec![Effect::Say { session: open.card.id.clone(), text }]
             }
             Some(_) => Vec::new(),
-            None if self.is_working() => vec![Effect::SayFirst(text)],
+            None if is_working => vec![Effect::SayFirst(text)],
             None => {
                 self.composer.carried.push(text);
                 Vec::new()
