@@ -10,7 +10,8 @@ use crate::history::History;
 impl Side {
     /// A recorded state, with its content.
     ///
-    /// # Errors If its content cannot be read.
+    /// # Errors
+    /// If its content cannot be read.
     pub fn read(store: &dyn Store, state: &FileState) -> Result<Self> {
         Ok(match state {
             FileState::Absent => Self::Absent,
@@ -24,7 +25,8 @@ impl Side {
 /// The net change of each file after `from`, up to and including `to`, by path. Contents are read
 /// when the patches are consumed.
 ///
-/// # Errors If the store cannot be read.
+/// # Errors
+/// If the store cannot be read.
 pub fn patches<'a>(
     store: &'a dyn Store,
     id: &SessionId,

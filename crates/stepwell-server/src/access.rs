@@ -44,7 +44,8 @@ pub struct AccessFile(Mutex<File>);
 impl AccessFile {
     /// Opens a file, and creates it if it does not exist.
     ///
-    /// # Errors If it cannot be opened.
+    /// # Errors
+    /// If it cannot be opened.
     pub fn open(path: &Path) -> io::Result<Arc<dyn AccessLog>> {
         let mut options = OpenOptions::new();
         let file = options.append(true).create(true).mode(0o600).open(path)?;

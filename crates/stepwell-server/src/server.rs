@@ -92,9 +92,10 @@ pub struct Server {
 impl Server {
     /// A server on these listeners, over a user's stores. A missing home store is created. If the
     /// store becomes unreachable later, requests fail
-    /// [soon](stepwell_workspace::Workspace::answering_soon).
+    /// [soon](stepwell_workspace::Workspace::with_short_timeout).
     ///
-    /// # Errors If the store cannot be opened, or a listener is reachable from other machines
+    /// # Errors
+    /// If the store cannot be opened, or a listener is reachable from other machines
     /// without protection.
     pub fn new(
         listeners: Vec<TcpListener>,
@@ -138,14 +139,16 @@ impl Server {
 
     /// A link that logs the user's browser in, once.
     ///
-    /// # Errors If the user has no token, or the machine provides no random bits.
+    /// # Errors
+    /// If the user has no token, or the machine provides no random bits.
     pub fn link(&self) -> io::Result<OneTimeLink> {
         self.site.guard.logins.link()
     }
 
     /// Serves until it is stopped.
     ///
-    /// # Errors If a listener fails.
+    /// # Errors
+    /// If a listener fails.
     pub async fn run(self, shutdown: &Shutdown) -> io::Result<()> {
         let tls = match &self.reach {
             Reach::Tls(config, _) => Some(Arc::clone(config)),
@@ -410,7 +413,8 @@ async fn page(request: Request) -> Answer {
 
 /// Listens on an address, or on all loopback addresses of this machine.
 ///
-/// # Errors If the port is in use.
+/// # Errors
+/// If the port is in use.
 pub fn listen(address: Option<IpAddr>, port: u16) -> io::Result<Vec<TcpListener>> {
     let bind = |ip: IpAddr, port| TcpListener::bind(SocketAddr::new(ip, port));
     if let Some(ip) = address {

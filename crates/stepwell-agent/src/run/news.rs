@@ -15,7 +15,8 @@ pub struct News(Arc<Subscription>);
 impl News {
     /// Subscribes to a session.
     ///
-    /// # Errors If the store cannot be read.
+    /// # Errors
+    /// If the store cannot be read.
     pub fn of(well: &Stepwell, session: &SessionId) -> stepwell::Result<Self> {
         Ok(Self(Arc::new(well.subscribe_to(session)?)))
     }

@@ -9,7 +9,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// Reads a certificate chain and its key from PEM files.
 ///
-/// # Errors If a file cannot be read, or the two do not match.
+/// # Errors
+/// If a file cannot be read, or the two do not match.
 pub fn certificate(chain: &Path, key: &Path) -> io::Result<ServerConfig> {
     let chain = CertificateDer::pem_file_iter(chain).map_err(io::Error::other)?;
     let chain: Vec<_> = chain.collect::<Result<_, _>>().map_err(io::Error::other)?;

@@ -43,14 +43,16 @@ pub(crate) struct Passed {
 impl Passed {
     /// The caller.
     ///
-    /// # Errors If not logged in.
+    /// # Errors
+    /// If not logged in.
     pub(crate) fn caller(self) -> Result<Caller, Problem> {
         self.login().map(|(caller, _)| caller)
     }
 
     /// The caller and their credential.
     ///
-    /// # Errors If not logged in.
+    /// # Errors
+    /// If not logged in.
     pub(crate) fn login(self) -> Result<(Caller, Credential), Problem> {
         self.login.map_err(|why| match why {
             Refused::Unknown => Problem::unauthorized(),

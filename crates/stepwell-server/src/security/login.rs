@@ -163,7 +163,8 @@ impl Logins {
 
     /// Revokes a cookie for good.
     ///
-    /// # Errors If that cannot be stored. This server remembers it nevertheless.
+    /// # Errors
+    /// If that cannot be stored. This server remembers it nevertheless.
     pub(crate) fn log_out(&self, text: &str) -> io::Result<()> {
         match (self.owner_of_cookie(text), Cookie::until(text)) {
             (Some(_), Some(until)) => self.logouts.add(text, until, self.now()),

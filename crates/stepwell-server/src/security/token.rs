@@ -20,7 +20,8 @@ pub struct Token([u8; BYTES]);
 impl Token {
     /// A new token.
     ///
-    /// # Errors If the machine provides no random bits.
+    /// # Errors
+    /// If the machine provides no random bits.
     #[expect(
         clippy::disallowed_methods,
         reason = "nobody may choose what a token is, no test either"
@@ -57,7 +58,8 @@ impl Token {
 
     /// The token in a file. If the file does not exist, it is created, readable only by its owner.
     ///
-    /// # Errors If the file cannot be read or created, or others can read it.
+    /// # Errors
+    /// If the file cannot be read or created, or others can read it.
     pub fn kept_in(path: &Path) -> io::Result<Self> {
         match OpenOptions::new().read(true).open(path) {
             Ok(mut file) => {
@@ -75,7 +77,8 @@ impl Token {
 
     /// Writes a new token into a file. The old one is no longer accepted.
     ///
-    /// # Errors If the file cannot be written.
+    /// # Errors
+    /// If the file cannot be written.
     pub fn renew(path: &Path) -> io::Result<Self> {
         let token = Self::generate()?;
         // Written atomically: a server reads either the old one or the new one.
@@ -121,7 +124,8 @@ impl NamedToken {
 
     /// The tokens in a file, one a line: `NAME viewer|operator TOKEN`.
     ///
-    /// # Errors If the file cannot be read, others can read it, or a line is invalid.
+    /// # Errors
+    /// If the file cannot be read, others can read it, or a line is invalid.
     pub fn all_in(path: &Path) -> io::Result<Vec<Self>> {
         let mut file = OpenOptions::new().read(true).open(path)?;
         refuse_shared(&file)?;

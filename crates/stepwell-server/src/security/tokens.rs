@@ -60,7 +60,8 @@ struct Read {
 impl Tokens {
     /// A fixed set.
     ///
-    /// # Errors If two have the same name or token.
+    /// # Errors
+    /// If two have the same name or token.
     pub fn new(tokens: Vec<NamedToken>) -> io::Result<Self> {
         refuse_twice(&tokens)?;
         Ok(Self {
@@ -71,7 +72,8 @@ impl Tokens {
 
     /// The tokens in files. A missing token of the user is created.
     ///
-    /// # Errors If a file cannot be read, or two tokens have the same name or are equal.
+    /// # Errors
+    /// If a file cannot be read, or two tokens have the same name or are equal.
     pub fn kept_in(files: TokenFiles) -> io::Result<Self> {
         let stamps = files.stamps();
         let tokens = files.read()?.into();

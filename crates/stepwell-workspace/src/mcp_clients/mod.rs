@@ -94,7 +94,7 @@ pub fn plan_mcp_install(
 /// The same for a client that uses agents, as which `stepwell` is added.
 ///
 /// # Errors
-/// As [`plan_mcp_install`](Self::plan_mcp_install).
+/// As [`plan_mcp_install`].
 pub fn plan_acp_install(
     workspace: &Workspace,
     client: AcpClient,
