@@ -114,7 +114,7 @@ async fn an_answer_that_says_it_calls_tools_and_calls_none_is_an_error() {
         strict.push(Say::text("I will.").stopping(Stop::Tools));
         let error = ask(&remote(&strict, protocol), &[user()]).await.unwrap_err();
         assert_eq!(error.fault, Fault::Truncated);
-        assert!(error.what.contains("calls tools"), "{error}");
+        assert!(error.what.contains("announces tool calls"), "{error}");
     }
 }
 
