@@ -35,6 +35,7 @@ pub(crate) fn run(args: &Args, app: &mut App) -> Result<Exit> {
         return chat::watch(&args.session, app);
     }
     let (well, id) = app.workspace.open_session(&args.session, Access::Read)?;
+    well.refuse_altered(&id)?;
     let info = well.info(&id)?;
     let (runtime, waiting) = (app.runtime(), Gates::waiting(&**well.store(), &id)?);
     let from = match args.from {

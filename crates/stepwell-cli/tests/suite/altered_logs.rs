@@ -139,7 +139,7 @@ fn what_teammates_may_do_is_no_alteration_and_a_machine_without_notes_says_so() 
 fn a_teammates_files_are_written_here_only_when_that_is_asked_for() {
     let team = TestEnv::unique("files");
     let (ann, bob) = (env(&team, "ann"), env(&team, "bob"));
-    bob.file("script.yaml", MAKES);
+    bob.file("script.yaml", &MAKES.replace("Makefile", "recipe.txt"));
     let run = ["run", "go", "--model", "script:script.yaml", "--mode", "yolo", "--json"];
     let id = done(bob.quietly(&run)).json()[0]["session_id"].as_str().unwrap().to_owned();
     let seq = server().sql(&format!(
@@ -150,14 +150,14 @@ fn a_teammates_files_are_written_here_only_when_that_is_asked_for() {
     let ran = ann.quietly(&back);
     assert_eq!(ran.code, Some(1), "{}{}", ran.stdout, ran.stderr);
     let says = format!("role {})", role(&team, "bob"));
-    assert!(ran.stderr.contains("Makefile") && ran.stderr.contains(&says), "{}", ran.stderr);
-    assert!(!ann.work().join("Makefile").exists());
+    assert!(ran.stderr.contains("recipe.txt") && ran.stderr.contains(&says), "{}", ran.stderr);
+    assert!(!ann.work().join("recipe.txt").exists());
     // The user who recorded the file is not asked.
     let ran = done(bob.quietly(&back));
-    assert!(bob.work().join("Makefile").exists(), "{}{}", ran.stdout, ran.stderr);
+    assert!(bob.work().join("recipe.txt").exists(), "{}{}", ran.stdout, ran.stderr);
     done(bob.quietly(&["rewind", &id, "--undo"]));
     done(ann.quietly(&[&back[..], &["--force"]].concat()));
-    assert!(ann.work().join("Makefile").exists());
+    assert!(ann.work().join("recipe.txt").exists());
 }
 
 #[test]

@@ -238,7 +238,7 @@ fn a_schema_is_printed_by_name_and_a_mistyped_name_finds_the_right_one() {
     let env = TestEnv::new();
     let printed = env.quietly(&["schema", "session-item"]);
     let schema: Value = serde_json::from_str(&printed.stdout).unwrap();
-    assert_eq!(schema["properties"]["task"]["description"], "What the user asked for.");
+    assert_eq!(schema["properties"]["task"]["description"], "The user's task.");
     assert!(schema["required"].as_array().unwrap().contains(&"updated_at".into()));
     let wrong = env.quietly(&["schema", "sesion-item"]);
     assert_eq!(wrong.code, Some(3));

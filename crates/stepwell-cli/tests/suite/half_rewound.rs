@@ -214,7 +214,7 @@ fn is_refused_by_half(env: &TestEnv, id: &str, typed: &[&str]) {
     let before = seq();
     let ran = env.quietly(typed);
     assert_eq!(ran.code, Some(1), "{typed:?}: {}{}", ran.stdout, ran.stderr);
-    assert!(ran.stderr.contains(&format!("a rewind of {id} was cut off")), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&format!("a rewind of {id} was interrupted")), "{}", ran.stderr);
     assert!(ran.stderr.contains(&format!("stepwell rewind {id} --finish")), "{}", ran.stderr);
     assert_eq!(seq(), before, "{typed:?}");
 }
