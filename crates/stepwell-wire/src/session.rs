@@ -167,6 +167,8 @@ pub struct Session<M = u64> {
     /// What Stepwell itself knows of it: the files that it was imported from, the call that started it as a
     /// subagent, whether messages are left out.
     #[serde(skip_serializing_if = "Facts::is_empty")]
+    // Clients load the schema of each tool before they ask anything, so it does not repeat this.
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub facts: Facts,
     /// The last word of an agent that Stepwell does not run.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -305,7 +305,7 @@ fn while_a_teams_store_is_away_requests_are_told_so_soon() {
     for path in ["/sessions", "/gates", "/stats"] {
         let (status, answer) = server.send("GET", path, &Value::Null);
         assert_eq!((status, &answer["kind"]), (503, &json!("io")), "{path}: {answer:#}");
-        assert!(answer["hint"].as_str().unwrap().contains("ask again"), "{answer:#}");
+        assert!(answer["hint"].as_str().unwrap().contains("repeat the request"), "{answer:#}");
     }
     // What needs no store is there: the page says what is wrong.
     assert_eq!(server.send("GET", "/healthz", &Value::Null).0, 204);

@@ -134,6 +134,12 @@ fn describe(page: &SessionPage, style: &Style, lines: &mut Vec<String>) {
     if let Some(source) = &head.source {
         say("Imported", &visible(&format!("from {} {}", source.system, source.id)));
     }
+    if let Some(file) = &head.facts.provenance {
+        say("From", &visible(&file.from));
+    }
+    if head.facts.truncated == Some(true) {
+        say("Truncated", "the model is not shown old messages");
+    }
     say("Began", &second(head.created_at));
     if let Some(at) = answer.resumed_at {
         let times = text::count(usize::try_from(head.resumes).unwrap_or(usize::MAX), "time");

@@ -1,9 +1,9 @@
 //! Narrow screens, and what stands on the first and the last line of pages.
 
 use stepwell_runtime::command::Command;
-use stepwell_tui::{Clean, Effect, OtherAgents, Reach, Reply, SessionRow};
+use stepwell_tui::{Clean, Effect, OtherAgents, Reach, Reply, SessionRow, Visit};
 
-use crate::answers::{deleted, run};
+use crate::answers::deleted;
 use crate::stage::{Stage, id, row};
 
 fn picker(columns: u16, rows: Vec<SessionRow>) -> Stage {
@@ -75,7 +75,8 @@ fn one_key_brings_back_what_was_just_deleted_also_if_nothing_else_is_listed() {
     stage.reply(deleted("s-1"));
     stage.reply(Reply::Found { search: 2, rows: vec![], others: OtherAgents::Unasked });
     assert!(foot(&stage).contains("u brings it back"), "{}", foot(&stage));
-    let restore = [run(Command::Restore(vec!["s-1".to_owned()]))];
+    let command = Command::Restore(vec!["s-1".to_owned()]);
+    let restore = [Effect::Run { command, visit: Visit(0) }];
     assert_eq!(stage.key("u"), restore);
     // Every other key goes on; then it is among the actions.
     let mut stage = picker(60, vec![row("s-1", "a")]);

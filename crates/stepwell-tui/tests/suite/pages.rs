@@ -179,7 +179,8 @@ fn who_searches_everywhere_is_told_how_other_agents_sessions_are_found() {
     stage.key("esc");
     let (key, value) = ("other_agents.index".to_owned(), "true".to_owned());
     let set = ConfigCommand::Set { key, value, file: SettingsFile::User };
-    assert_eq!(stage.send("/config other_agents.index true"), [run(Command::Config(set))]);
+    let set = Effect::Run { command: Command::Config(set), visit: Visit(0) };
+    assert_eq!(stage.send("/config other_agents.index true"), [set]);
 }
 
 #[test]
