@@ -198,7 +198,8 @@ fn a_call_that_was_scrubbed_does_not_run() {
         let ran = two.approves();
         assert!(ran.stderr.contains("were scrubbed"), "{}", said(&two, &ran));
         assert!(!two.did("one.txt"), "{kept:?}");
-        let is_result = |part: &Part| matches!(part, Part::ToolResult(it) if it.text.contains("scrubbed since"));
+        let is_result =
+            |part: &Part| matches!(part, Part::ToolResult(it) if it.text.contains("were scrubbed"));
         let events = two.well().store().events(&two.session(), Span::ALL).unwrap().events;
         let told = events.iter().any(|event| match &event.event {
             Event::Message(message) => message.parts.iter().any(is_result),
