@@ -444,7 +444,7 @@ def listing(folder: Path) -> None:
         taken = []
         for _ in range(30):
             start = time.perf_counter()
-            assert len(well.sessions(system="langgraph", limit=50)) == 50
+            assert len(well.sessions(source="langgraph", limit=50)) == 50
             taken.append(time.perf_counter() - start)
         show("newest 50 of 10,000 sessions", median(taken), goal=1)
 
