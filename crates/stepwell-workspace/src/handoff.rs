@@ -154,7 +154,7 @@ fn write(well: &Stepwell, id: &SessionId, to: Format, handoff: &Handoff) -> Resu
 /// A name that is the same for the same session at the same point, and the file that was
 /// written under it before.
 fn anew(head: &Head, ask: impl Fn(&str) -> Result<Handoff>) -> Result<(Handoff, Lies)> {
-    let uuid = EventId::derived(format!("{}\0{}", head.id, head.seq).as_bytes()).to_string();
+    let uuid = EventId::named(format!("{}\0{}", head.id, head.seq).as_bytes()).to_string();
     let handoff = ask(&uuid)?;
     let lies = handoff.path.exists().then(|| (handoff.path.clone(), Wrote::Before));
     Ok((handoff, lies))

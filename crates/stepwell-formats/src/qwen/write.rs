@@ -32,7 +32,7 @@ pub(super) fn name_of(head: &Head) -> String {
     match source {
         Some(source) if is_uuid(&source.id) => source.id.clone(),
         _ if is_uuid(head.id.as_str()) => head.id.to_string(),
-        _ => EventId::derived(format!("qwen\0{}", head.id).as_bytes()).to_string(),
+        _ => EventId::named(format!("qwen\0{}", head.id).as_bytes()).to_string(),
     }
 }
 

@@ -190,6 +190,15 @@ impl EventId {
         Self::from_bytes(front)
     }
 
+    /// The same as a UUID of version 5, which names what a digest was taken of. Qwen Code resumes
+    /// no session under a name of another form.
+    #[must_use]
+    pub fn named(bytes: &[u8]) -> Self {
+        let id = uuid::Builder::from_bytes(*Self::derived(bytes).as_bytes());
+        let id = id.with_version(uuid::Version::Sha1).with_variant(uuid::Variant::RFC4122);
+        Self(id.into_uuid())
+    }
+
     /// The id's bytes.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8; 16] {
@@ -218,6 +227,16 @@ mod tests {
         assert_eq!(made(IdFormat::Hex(200)).len(), 64);
         assert_eq!(made(IdFormat::Uuid), "a1a2a3a4-a5a6-47a8-a9aa-abacadaeafb0");
         assert!(made(IdFormat::Uuid).parse::<SessionId>().is_ok());
+    }
+
+    #[test]
+    fn a_named_id_is_a_uuid_of_a_form_that_every_agent_accepts() {
+        for name in 0..100_u8 {
+            let id = EventId::named(&[name]).to_string();
+            assert_eq!(&id[14..15], "5", "{id}");
+            assert!("89ab".contains(&id[19..20]), "{id}");
+            assert_eq!(id, EventId::named(&[name]).to_string());
+        }
     }
 
     #[test]
