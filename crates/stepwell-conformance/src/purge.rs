@@ -193,7 +193,7 @@ fn an_id_that_is_used_again_goes_on_with_its_epochs<F: Fixture>(w: &mut Harness<
 }
 
 fn forks_that_go_with_what_they_share_inherit_nothing<F: Fixture>(w: &mut Harness<F>) {
-    // Whichever comes first, and whoever shares most.
+    // Both orders, so that the result depends neither on the order nor on the size of the share.
     for (name, order) in [("x", ["x", "x1", "x2"]), ("y", ["y2", "y1", "y"])] {
         stopped(w, name);
         for (n, at) in [(1, 2), (2, 3), (3, 3)] {

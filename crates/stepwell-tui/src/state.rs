@@ -109,7 +109,7 @@ pub struct View {
     pub(crate) flash: Option<(Duration, Clean)>,
 }
 
-/// Numbers by which late answers are told from current ones.
+/// Counters that distinguish late answers from current ones.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) openings: u64,

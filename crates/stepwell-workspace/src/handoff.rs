@@ -63,7 +63,7 @@ type Lies = Option<(PathBuf, Wrote)>;
 /// Hands a session over to another agent.
 ///
 /// # Errors
-/// If it runs, is damaged, says nothing that could be gone on with, or the other agent has no
+/// If the session runs, is damaged or has no conversation to continue, or the other agent has no
 /// place for it.
 pub fn hand_over(
     workspace: &Workspace,

@@ -36,7 +36,7 @@ impl News {
 /// How long a failed look is not taken again.
 const PAUSE: Duration = Duration::from_millis(250);
 
-/// How often it is told: something moves, and nothing flickers.
+/// The interval between progress reports: short enough to show movement, long enough not to flicker.
 const TICK: Duration = Duration::from_millis(500);
 
 /// Waits for something, and tells every now and then for how long.

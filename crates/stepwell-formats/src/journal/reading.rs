@@ -263,7 +263,7 @@ impl Reading<'_> {
             }
         };
         if let Some(name) = name {
-            // It stands for what it follows, where the conversation is now.
+            // The line adds nothing, so its name means the end of the conversation so far.
             self.tree.alias(name, None);
         }
         Ok(())

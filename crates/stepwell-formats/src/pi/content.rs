@@ -83,7 +83,7 @@ fn result(said: &Fields<'_>) -> Option<ToolResult> {
     Some(result)
 }
 
-/// What the model is told of a command that the user ran.
+/// The text that shows the model a command that the user ran.
 fn ran(said: &Fields<'_>) -> String {
     let mut text = format!("Ran `{}`\n", said.text("command").unwrap_or_default());
     match said.text("output").filter(|output| !output.is_empty()) {
@@ -140,7 +140,7 @@ fn part(block: &Fields<'_>, provider: &str) -> Option<Part> {
     })
 }
 
-/// Hidden thinking, as it is kept here whoever recorded it.
+/// Hidden thinking, in the one form that the store uses for every agent.
 fn hidden(data: &str) -> String {
     serde_json::json!({ "type": "redacted_thinking", "data": data }).to_string()
 }

@@ -135,7 +135,7 @@ fn compaction(payload: &Fields<'_>) -> Option<Compaction> {
     Some(Compaction { summary, kept_from: None, shown, tokens_before })
 }
 
-/// What a compression shows: whoever said it said it before.
+/// A message that a compression repeats. The log has the original already.
 fn shown_again(content: &Fields<'_>) -> Option<Message> {
     let parts = parts(content);
     if parts.is_empty() {

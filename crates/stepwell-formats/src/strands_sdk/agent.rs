@@ -221,7 +221,7 @@ pub(crate) fn counted(usage: &Fields<'_>) -> Usage {
     }
 }
 
-/// The JSON object in a file, if there is one; what is wrong with it is told.
+/// The JSON object in a file, if there is one. The sink receives a note about a broken file.
 pub(super) fn object(input: &Input, path: &Path, sink: &mut dyn Sink) -> Option<String> {
     let read = input.text(path).and_then(|text| match Fields::parse(&text) {
         Ok(_) => Ok(compact(&text)),

@@ -29,7 +29,7 @@ use crate::text;
 pub struct Rendered {
     /// The answer.
     pub lines: Vec<String>,
-    /// What is known beside it, whoever reads the answer.
+    /// Notes beside the answer, for people and programs.
     pub notes: Vec<String>,
     /// What a person could do next. Programs read none of it.
     pub hints: Vec<String>,
