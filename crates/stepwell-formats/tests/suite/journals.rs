@@ -1,5 +1,5 @@
-//! Formats whose sessions are lines that name each other: whatever a file holds at each import, all
-//! of it is told once, and in the end it is what one import tells.
+//! Formats whose lines name each other. Imports of a growing file record each line once, and end
+//! with the same session as one import of the whole file.
 
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,7 @@
 //! Every statement that a member's client makes, beside the rights of its role: docs/statements.md.
 //!
-//! The statements are those of a store that does all that a store does, as it tells them to whoever
-//! traces it. The server says which of them each right is needed by: it is taken away, and each is
-//! explained.
+//! The test traces the statements of a store that uses every operation. It then takes each right
+//! away in turn, and the server says which statements fail without it.
 
 mod work;
 
